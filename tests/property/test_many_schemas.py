@@ -125,6 +125,36 @@ def test_a_union_has_the_union_of_the_masks(seed: int, memory_limit_bytes: int |
                 one.advance(token_id)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_alternatives_have_the_union_of_the_masks(seed: int) -> None:
+    random = Random(seed)
+    options = {"separators": (", ", ": "), "property_order": "any"}
+    schemas = [object_of(random) for _ in range(40)]
+    # Rules about names that no alternative lists.
+    for at in (3, 7, 11):
+        schemas[at] = {"type": "object", "minProperties": random.randint(1, 3)}
+        schemas[at + 20] = {"type": "object", "propertyNames": {"pattern": "^a"}}
+        schemas[at + 21]["dependentRequired"] = {"a b": ["ab"]}
+    alternatives = JsonSchema({"anyOf": schemas}, **options)
+    tokens = tokens_of(random)
+    vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
+    alone = [Constraint(JsonSchema(one, **options), vocabulary) for one in schemas]
+    together = Constraint(alternatives, vocabulary)
+    for _ in range(20):
+        matcher, others = together.matcher(), [one.matcher() for one in alone]
+        for _ in range(24):
+            mask = matcher.mask()
+            assert np.array_equal(mask, np.any([one.mask() for one in others], axis=0))
+            allowed = np.flatnonzero(mask[:-1])
+            if not len(allowed):
+                break
+            token_id = int(random.choice(allowed))
+            matcher.advance(token_id)
+            others = [one for one in others if one.mask()[token_id]]
+            for one in others:
+                one.advance(token_id)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_arguments_of_a_tool_have_the_masks_of_its_schema(seed: int) -> None:
     random = Random(seed)

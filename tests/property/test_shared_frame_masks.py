@@ -71,6 +71,84 @@ PAIRS: dict[str, tuple[list[Any], list[Any]]] = {
         + [inside({**WHOLE, "maximum": 5}), inside({**NUMBER, "multipleOf": 0.5}), inside(NUMBER)],
         [{"a": "b"}, {"a": "a"}, {"a": 1}, {"a": 0.5}],
     ),
+    "strings": (
+        [
+            around({**TEXT, **more})
+            for around in (inside, items)
+            for more in (
+                {"enum": ["a", "b"]},
+                {"enum": ["a", "x"]},
+                {"enum": ["b", "a", 'a"']},
+                {"const": "a"},
+                {"pattern": "^a*$"},
+                {"pattern": "^a+$"},
+                {"pattern": "^[ab]*$"},
+                {"pattern": "a"},
+                {"not": {"pattern": "a"}},
+                {"pattern": "^a*$", "maxLength": 1},
+                {"pattern": "^a*$", "minLength": 2},
+                {"enum": ["a", "aa"], "pattern": "^a$"},
+                {"anyOf": [{"const": "a"}, {"pattern": "^b"}]},
+                {"oneOf": [{"const": "ab"}, {"pattern": "^a"}]},
+                {"format": "date"},
+                {"format": "time"},
+                {"minLength": 1, "maxLength": 2},
+            )
+        ],
+        [
+            {"a": "a"},
+            {"a": "b"},
+            {"a": "aa"},
+            {"a": ["a", "x"]},
+            {"a": 'a"'},
+            {"a": "ab"},
+            {"a": "1010-10-10"},
+            {"a": ["1"]},
+        ],
+    ),
+    "numbers and other scalars": (
+        [
+            around(one)
+            for around in (inside, items)
+            for one in (
+                {**WHOLE, "minimum": 1},
+                {**WHOLE, "minimum": 0},
+                {**WHOLE, "exclusiveMinimum": 0},
+                {**WHOLE, "maximum": 1},
+                {**NUMBER, "minimum": 1},
+                {**NUMBER, "multipleOf": 0.5},
+                {**NUMBER, "multipleOf": 0.1},
+                {**NUMBER, "multipleOf": 0.1, "minimum": 1},
+                {**NUMBER, "not": {"multipleOf": 0.5}},
+                {"enum": [1, 11]},
+                {"enum": [1, 10]},
+                {"enum": [1, "a", None]},
+                {"enum": [1, "a", True]},
+                {"enum": ["a", False]},
+                {"type": "boolean"},
+                {"enum": [True]},
+                {"enum": ["a", {}]},
+                {"enum": ["a", [1]]},
+                {"type": ["string", "array"], "enum": ["a", []]},
+                {"type": ["string", "object"], "maxLength": 1},
+            )
+        ],
+        [
+            {"a": 1},
+            {"a": 11},
+            {"a": 10},
+            {"a": 1.1},
+            {"a": 0.5},
+            {"a": -1},
+            {"a": [1, 1.1]},
+            {"a": True},
+            {"a": False},
+            {"a": "a"},
+            {"a": [True]},
+            {"a": ["a"]},
+            {"a": {}},
+        ],
+    ),
     "next names": (
         [
             inside(TEXT),
@@ -216,7 +294,9 @@ def test_places_that_differ_in_one_thing_do_not_share(name: str, sees_values: bo
                 assert compare(JsonSchema(schema, **options), tokens, texts, random) >= len(texts)
 
 
-@pytest.mark.parametrize("name", ["types", "known names", "items"])
+@pytest.mark.parametrize(
+    "name", ["types", "known names", "items", "strings", "numbers and other scalars"]
+)
 def test_options_that_tokens_see_are_not_shared(name: str) -> None:
     schemas, instances = PAIRS[name]
     random = Random(name)

@@ -186,6 +186,50 @@ impl Mask {
     }
 }
 
+/// The union of many masks. Masks of machines that behave alike are mostly changes of few shared
+/// bitmasks, each of which is joined once.
+#[derive(Debug)]
+pub(crate) struct MaskUnion {
+    words: Vec<u32>,
+    /// The shared bitmasks met so far, with the tokens that all masks over each lack.
+    bases: Vec<(Arc<MaskWords>, Vec<u32>)>,
+}
+
+impl MaskUnion {
+    /// Creates the union of no masks, of as many words.
+    pub(crate) fn new(words: usize) -> MaskUnion {
+        MaskUnion { words: vec![0; words], bases: Vec::new() }
+    }
+
+    /// Adds a mask.
+    pub(crate) fn add(&mut self, mask: &Mask) {
+        let Mask::Patched { base, add, remove } = mask else { return mask.join(&mut self.words) };
+        match self.bases.iter_mut().find(|(known, _)| Arc::ptr_eq(known, base)) {
+            Some((_, missing)) => missing.retain(|id| remove.contains(id)),
+            None => self.bases.push((Arc::clone(base), remove.to_vec())),
+        }
+        patch(&mut self.words, add, &[]);
+    }
+
+    /// Returns the words, to which other tokens may be added.
+    pub(crate) fn words(&mut self) -> &mut MaskWords {
+        &mut self.words
+    }
+
+    /// Returns the bitmask.
+    pub(crate) fn into_words(mut self) -> Vec<u32> {
+        for (base, missing) in self.bases {
+            let missing: Vec<u32> =
+                missing.into_iter().filter(|&id| !has(&self.words, id)).collect();
+            for (word, more) in self.words.iter_mut().zip(&*base) {
+                *word |= more;
+            }
+            patch(&mut self.words, &[], &missing);
+        }
+        self.words
+    }
+}
+
 /// Returns a list in an allocation of its size. A list that shrinks in place keeps up to half of its
 /// allocation unused, with most allocators.
 fn own_allocation(list: Vec<u32>) -> Box<[u32]> {
@@ -260,6 +304,34 @@ pub(crate) fn patch(words: &mut MaskWords, add: &[u32], remove: &[u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_union_has_the_tokens_of_each_mask() {
+        let base = |step: u32| -> Arc<MaskWords> {
+            let mut words = vec![0; 32];
+            patch(&mut words, &(0..1000).filter(|id| id % step == 0).collect::<Vec<u32>>(), &[]);
+            words.into()
+        };
+        let (even, third) = (base(2), base(3));
+        let masks = [
+            Mask::patched(&even, vec![1], vec![0, 2, 6, 12]),
+            Mask::patched(&third, vec![5], vec![0, 6, 9, 12]),
+            Mask::patched(&even, vec![6, 999], vec![2, 12, 4]),
+            Mask::from_ids(&[7, 2], 32),
+            Mask::patched(&third, vec![], vec![6, 9, 3]),
+        ];
+        for from in 0..masks.len() {
+            for to in from..=masks.len() {
+                let mut union = MaskUnion::new(32);
+                masks[from..to].iter().for_each(|mask| union.add(mask));
+                let words = union.into_words();
+                for id in 0..1024 {
+                    let expected = masks[from..to].iter().any(|mask| mask.contains(id));
+                    assert_eq!(has(&words, id), expected, "{id} in {from}..{to}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_stored_form_writes_equal_bits() {

@@ -21,7 +21,7 @@ use formalm_machines::{
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::mask::{Mask, patch};
+use crate::mask::{Mask, MaskUnion, patch};
 use crate::mask_cache::MaskMemory;
 use crate::part_masks::PartMasks;
 use crate::trie_walk::{TrieWalk, difference};
@@ -425,19 +425,19 @@ impl<K: MaskClasses> MaskShortcuts for MaskingClasses<'_, K> {
             return Ok(None);
         }
         let keys = self.keys;
-        let mut words = vec![0; keys.vocabulary.len().div_ceil(32)];
+        let mut union = MaskUnion::new(keys.vocabulary.len().div_ceil(32));
         let mut together = Vec::new();
         for item in keys.composed.active_positions(keys.state(key)) {
             match &keys.letters[item.0 as usize] {
                 Some(part) => {
-                    part.masks.with_mask(item.1, |mask| mask.join(&mut words))?;
-                    keys.add_leaving(item, part, &mut words)?;
+                    part.masks.with_mask(item.1, |mask| union.add(mask))?;
+                    keys.add_leaving(item, part, union.words())?;
                 }
                 None => together.push(item),
             }
         }
-        keys.add_walked(&together, &mut words)?;
-        Ok(Some(words))
+        keys.add_walked(&together, union.words())?;
+        Ok(Some(union.into_words()))
     }
 }
 

@@ -121,6 +121,8 @@ struct FormulaFacts {
     has_child: bool,
     /// The formula mentions an atom.
     has_atom: bool,
+    /// The formula compares items with the one being read.
+    compares_items: bool,
     /// Number of nodes of the formula written out as a tree; saturates. The shared graph may be far
     /// smaller.
     size: u32,
@@ -179,6 +181,12 @@ impl FormulaArena {
         self.facts[id.0 as usize].has_atom
     }
 
+    /// Returns `true` if the end of a child changes the formula once the verdicts are substituted:
+    /// if it compares items with the one being read.
+    pub(crate) fn compares_items(&self, id: FormulaId) -> bool {
+        self.facts[id.0 as usize].compares_items
+    }
+
     /// Returns `true` if walking the formula is cheaper without a memo table.
     pub(crate) fn is_small(&self, id: FormulaId) -> bool {
         self.facts[id.0 as usize].size <= SMALL_TREE_NODES
@@ -212,18 +220,29 @@ impl FormulaArena {
         if (id as usize) < self.facts.len() {
             return FormulaId(id);
         }
-        let leaf = FormulaFacts { has_child: false, has_atom: false, size: 1, depth: 1 };
+        let leaf = FormulaFacts {
+            has_child: false,
+            has_atom: false,
+            compares_items: false,
+            size: 1,
+            depth: 1,
+        };
         let of = |inner: &FormulaId| self.facts[inner.0 as usize];
         let above = |one: FormulaFacts, other: FormulaFacts| FormulaFacts {
             has_child: one.has_child | other.has_child,
             has_atom: one.has_atom | other.has_atom,
+            compares_items: one.compares_items | other.compares_items,
             size: one.size.saturating_add(other.size),
             depth: one.depth.max(other.depth + 1),
         };
         let (facts, bytes) = match self.table.get(id) {
             Formula::False | Formula::True => (leaf, 0),
             Formula::Child(_) => (FormulaFacts { has_child: true, ..leaf }, 0),
-            Formula::Atom(atom) => (FormulaFacts { has_atom: true, ..leaf }, atom.list_bytes()),
+            Formula::Atom(atom) => {
+                let compares_items = matches!(atom, FormulaAtom::UniqueWithCurrent(_));
+                let facts = FormulaFacts { has_atom: true, compares_items, ..leaf };
+                (facts, atom.list_bytes())
+            }
             Formula::Not(inner) => (above(leaf, of(inner)), 0),
             Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => {
                 let facts = list.iter().fold(leaf, |so_far, inner| above(so_far, of(inner)));
@@ -568,6 +587,26 @@ impl FormulaArena {
             Formula::And(list) => list.to_vec(),
             _ if id == TRUE => Vec::new(),
             _ => vec![id],
+        }
+    }
+
+    /// Calls `visit` for the atoms of a formula. Those of a small one may be visited several times.
+    pub(crate) fn visit_atoms<'a>(
+        &'a self,
+        id: FormulaId,
+        visit: &mut impl FnMut(&'a FormulaAtom),
+    ) {
+        if !self.is_small(id) {
+            self.atoms_of(&[id]).into_iter().for_each(visit);
+            return;
+        }
+        match self.get(id) {
+            Formula::Atom(atom) => visit(atom),
+            Formula::Not(inner) => self.visit_atoms(*inner, visit),
+            Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => {
+                list.iter().for_each(|&one| self.visit_atoms(one, visit));
+            }
+            Formula::False | Formula::True | Formula::Child(_) => {}
         }
     }
 

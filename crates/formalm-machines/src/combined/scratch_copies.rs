@@ -19,7 +19,10 @@ pub const SCRATCH_BYTES: usize = 8 << 20;
 
 /// Maximum number of queries between two measurements of a scratch machine's memory. A machine of
 /// hundreds of parts takes longer to measure than to query. Chosen, not measured.
-const MAX_UNMEASURED_QUERIES: usize = 16;
+const MAX_UNMEASURED_QUERIES: usize = 128;
+
+/// Maximum number of queries between the first two measurements. Chosen, not measured.
+const FIRST_UNMEASURED_QUERIES: usize = 16;
 
 /// Mask classes from this number on are states of the scratch machine.
 const FIRST_SCRATCH_CLASS: u32 = 1 << 30;
@@ -33,6 +36,14 @@ struct CachedScratch<M> {
     machine: Option<Arc<ScratchMachine<M>>>,
     /// The number of queries before the next measurement.
     unmeasured: usize,
+    /// Size at the last measurement, in bytes, and the number of queries from there to the next.
+    measured: (usize, usize),
+}
+
+impl<M> CachedScratch<M> {
+    fn new(machine: Option<Arc<ScratchMachine<M>>>) -> CachedScratch<M> {
+        CachedScratch { machine, unmeasured: 0, measured: (0, 0) }
+    }
 }
 
 impl<M: Machine> CachedScratch<M> {
@@ -45,17 +56,21 @@ impl<M: Machine> CachedScratch<M> {
             self.unmeasured -= 1;
             return true;
         }
-        let Some(left) = SCRATCH_BYTES.checked_sub(machine.memory_bytes()) else { return false };
-        // The closer to the limit, the sooner.
-        self.unmeasured =
-            (left * 2 * MAX_UNMEASURED_QUERIES / SCRATCH_BYTES).min(MAX_UNMEASURED_QUERIES);
+        let bytes = machine.memory_bytes();
+        let Some(left) = SCRATCH_BYTES.checked_sub(bytes) else { return false };
+        let (before, queries) = self.measured;
+        let per_query = bytes.saturating_sub(before) / queries.max(1) + 1;
+        // At four times the growth so far, the limit is not exceeded before the next measurement.
+        self.unmeasured = (left / (4 * per_query))
+            .min((2 * queries).clamp(FIRST_UNMEASURED_QUERIES, MAX_UNMEASURED_QUERIES));
+        self.measured = (bytes, self.unmeasured);
         true
     }
 }
 
 impl<M> Default for ScratchCache<M> {
     fn default() -> ScratchCache<M> {
-        ScratchCache(ForkSafeMutex::new(CachedScratch { machine: None, unmeasured: 0 }))
+        ScratchCache(ForkSafeMutex::new(CachedScratch::new(None)))
     }
 }
 
@@ -65,7 +80,7 @@ impl<M: Machine> ScratchCache<M> {
         let kept = &mut *self.0.lock();
         if !kept.serves() {
             let made = machine.scratch_copy().map(|machine| Arc::new(ScratchMachine::new(machine)));
-            *kept = CachedScratch { machine: made, unmeasured: 0 };
+            *kept = CachedScratch::new(made);
         }
         kept.machine.clone()
     }

@@ -6,6 +6,7 @@ use formalm_core::{Error, Resource, deadline::DeadlineTicks};
 use crate::formula::{FALSE, FormulaArena, FormulaId, TRUE};
 use crate::options::JsonSchemaLimits;
 use crate::schema_nodes::{KeywordRule, NodeId, ResolvedSchema};
+use crate::solver::name_mentions::NameMentionsCache;
 use crate::solver::numbers::NumberQuery;
 
 /// Steps between two checks of the deadline; about 0.1 ms.
@@ -24,6 +25,7 @@ pub(crate) struct FormulaBase {
     pub(crate) schema: ResolvedSchema,
     pub(crate) formulas: FormulaArena,
     pub(crate) limits: JsonSchemaLimits,
+    pub(crate) mentions: NameMentionsCache,
     /// Solver steps for the current state.
     steps: u64,
     /// Formula work that was already counted as steps.
@@ -37,6 +39,7 @@ impl FormulaBase {
             schema,
             formulas: FormulaArena::default(),
             limits,
+            mentions: NameMentionsCache::default(),
             steps: 0,
             counted_work: 0,
             ticks: DeadlineTicks::default(),
@@ -120,6 +123,7 @@ impl FormulaBase {
     /// Returns the approximate memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.formulas.memory_bytes()
+            + self.mentions.memory_bytes()
             + self.schema.value_bytes
             + self.schema.nodes.len() * 200
             + self.schema.names.len() * 64

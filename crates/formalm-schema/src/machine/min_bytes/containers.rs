@@ -7,6 +7,7 @@ use formalm_core::Error;
 use rustc_hash::FxHashMap;
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, NameSelector, TRUE};
+use crate::json::decimal::Decimal;
 use crate::json::property_names::NameId;
 use crate::machine::NO_RECORD;
 use crate::machine::completion::search::CompletionSearch;
@@ -16,7 +17,7 @@ use crate::machine::min_bytes::disjunctions::{BoundBranch, MAX_BRANCHES};
 use crate::machine::min_bytes::escaped_strings::min_string_len;
 use crate::machine::reader::Reader;
 use crate::machine::values::Values;
-use crate::schema_nodes::NodeId;
+use crate::schema_nodes::{JsonType, NodeId};
 use crate::solver::context::SolverContext;
 
 /// Least bytes of a value in any spelling.
@@ -142,6 +143,10 @@ impl CompletionSearch<'_> {
         if let Some(&Some(known)) = self.tables.value_bytes.get(&value) {
             return known;
         }
+        if let Some(least) = self.plain_value_bytes(value) {
+            self.tables.value_bytes.insert(value, Some(least));
+            return least;
+        }
         // Recursive formulas use this bound while the search runs.
         self.tables.value_bytes.insert(value, Some(1));
         let obligation = Obligation { formulas: [value].into(), queries: [].into(), goal: TRUE };
@@ -169,6 +174,29 @@ impl CompletionSearch<'_> {
         let least = least.max(1);
         self.tables.value_bytes.insert(value, Some(least));
         least
+    }
+
+    /// Returns the bytes of a shortest value if any number may come, or any string and nothing
+    /// else; these need no search.
+    fn plain_value_bytes(&mut self, value: FormulaId) -> Option<usize> {
+        let core = &mut self.reader.values.core;
+        let number = core.formula_for_type(value, JsonType::Number).ok()?;
+        let is_integer = |formula: &Formula| {
+            let one = Decimal::from_integer(1);
+            matches!(formula, Formula::Atom(FormulaAtom::MultipleOf(unit)) if *unit == one)
+        };
+        if number == TRUE || is_integer(core.base.formulas.get(number)) {
+            return Some(VALUE_BYTES);
+        }
+        if number != FALSE || core.formula_for_type(value, JsonType::String).ok()? != TRUE {
+            return None;
+        }
+        for of in [JsonType::Null, JsonType::Bool, JsonType::Array, JsonType::Object] {
+            if core.formula_for_type(value, of).ok()? != FALSE {
+                return None;
+            }
+        }
+        Some(self.reader.spelling.string_quotes())
     }
 }
 

@@ -13,7 +13,6 @@ use crate::json::property_names::NameId;
 use crate::machine::frame::{
     NameCandidates, NameOrderId, NextNamesId, ObligationId, QueriesId, UsedNamesId,
 };
-use crate::machine::residuals::Residuals;
 use crate::machine::residuals::string_queries::StringQueries;
 use crate::options::PropertyOrder;
 use crate::solver::context::{LanguageId, SolverContext};
@@ -22,6 +21,9 @@ use crate::solver::context::{LanguageId, SolverContext};
 pub(crate) const NO_USED_NAMES: UsedNamesId = UsedNamesId(0);
 /// Properties come in any order.
 pub(crate) const ANY_ORDER: NameOrderId = NameOrderId(0);
+
+/// Number of names from which on their order is looked up. Chosen, not measured.
+const MIN_SORTED_NAMES: usize = 64;
 
 /// The viability of a known name, as far as computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub(crate) struct NextNames {
     /// Set if names do not depend on each other: the object has only property rules, required
     /// names, excluded names, and a maximum count.
     pub(crate) independent: bool,
+    /// The number of further properties that suffices for all lower bounds.
+    min_properties: u64,
     /// Set if every other name is of an allowed class.
     allows_all_others: bool,
     /// For each class of other names, set if it cannot run out.
@@ -157,14 +161,39 @@ impl NameTables {
 
     /// Returns a number of names that suffices for everything the object requires and a token
     /// reads.
-    fn names_needed(&self, core: &SolverContext, residuals: &Residuals, id: NextNamesId) -> u64 {
-        let &NextNames { obligation, used_names, .. } = self.get(id);
-        let required = residuals.get(obligation);
-        let atoms = required.formulas.iter().flat_map(|&id| core.base.formulas.atoms(id));
-        let more =
-            atoms.map(|atom| if let FormulaAtom::MinProperties(count) = atom { count } else { 0 });
+    fn names_needed(&self, id: NextNamesId) -> u64 {
+        let &NextNames { min_properties, used_names, .. } = self.get(id);
         let read = self.used(used_names).len() + self.max_token_names;
-        more.fold(read as u64, u64::saturating_add)
+        min_properties.saturating_add(read as u64)
+    }
+
+    /// Sorts names by their bytes and removes duplicates. The names that come after a property are
+    /// mostly those that came before it, whose order is known.
+    fn sort_names(&self, core: &SolverContext, names: &mut Vec<NameId>) {
+        let all = &core.base.schema.names;
+        if let Some(last) = self.sets.last()
+            && names.len() >= MIN_SORTED_NAMES
+            && !names.iter().any(|name| name.is_symbolic())
+        {
+            let mut listed = vec![0u64; all.len() / 64 + 1];
+            let place = |name: NameId| (name.0 as usize / 64, 1 << (name.0 % 64));
+            names.retain(|&name| {
+                let (word, bit) = place(name);
+                let is_new = listed[word] & bit == 0;
+                listed[word] |= bit;
+                is_new
+            });
+            let is_listed = |name: &NameId| {
+                let (word, bit) = place(*name);
+                listed[word] & bit != 0
+            };
+            let sorted: Vec<NameId> = last.known.iter().copied().filter(is_listed).collect();
+            if sorted.len() == names.len() {
+                *names = sorted;
+                return;
+            }
+        }
+        all.sort(names);
     }
 
     /// Returns `true` if no required name is used up or would be skipped by `name`.

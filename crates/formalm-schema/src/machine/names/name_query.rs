@@ -13,6 +13,7 @@ use crate::machine::residuals::child_start::ChildStart;
 use crate::machine::residuals::string_queries::{NO_QUERIES, QueryState, StringQueries};
 use crate::schema_nodes::JsonType;
 use crate::solver::context::SolverContext;
+use crate::solver::name_mentions::NameMentions;
 use crate::solver::{ENOUGH_VALUES, RemainingContainer, fresh_prefix};
 
 /// Maximum number of implicants of an object's formula for which the allowed names are computed.
@@ -38,9 +39,10 @@ impl NameQuery<'_> {
         if let Some(&known) = self.tables.by_object.get(&(obligation, used_names, order)) {
             return Ok(known);
         }
-        let (mut names, tests) = self.residuals.mentioned_names(self.core, obligation);
+        let mentions = self.residuals.mentioned_names(self.core, obligation);
+        let NameMentions { mut names, tests, min_properties, .. } = mentions;
         names.extend(self.tables.used(used_names));
-        self.core.base.schema.names.sort(&mut names);
+        self.tables.sort_names(self.core, &mut names);
         let independent = self.residuals.has_independent_names(self.core, obligation);
         let status = vec![NameStatus::Unknown; names.len()].into();
         let start = NameCandidates { from: 0, to: names.len() as u32, classes: NO_QUERIES };
@@ -57,6 +59,7 @@ impl NameQuery<'_> {
             tests: [].into(),
             start,
             independent,
+            min_properties,
             allows_all_others: false,
             plenty: [].into(),
         });
@@ -103,7 +106,7 @@ impl NameQuery<'_> {
         let start: Box<[_]> = start.collect();
         self.tables.sets[id.0 as usize].start.classes = self.strings.machines(start);
         self.tables.sets[id.0 as usize].allows_all_others = classes.len() == all.len();
-        let few = self.tables.names_needed(self.core, self.residuals, id) <= ENOUGH_VALUES / 2;
+        let few = self.tables.names_needed(id) <= ENOUGH_VALUES / 2;
         let mut plenty = Vec::with_capacity(classes.len());
         for &(class, _) in &classes {
             plenty.push(few && self.core.languages.has_many_strings(&self.core.base, class)?);
@@ -133,7 +136,7 @@ impl NameQuery<'_> {
             let test = self.core.languages.language(&self.core.base, test)?;
             machines.push(test.map(|test| (test, self.core.languages.automaton(test).start())));
         }
-        let plenty = self.tables.names_needed(self.core, self.residuals, id) <= ENOUGH_VALUES / 2
+        let plenty = self.tables.names_needed(id) <= ENOUGH_VALUES / 2
             && self.core.languages.has_many_strings(&self.core.base, language)?;
         let classes = self.strings.guarded_machines(machines.into());
         let next_names = &mut self.tables.sets[id.0 as usize];
@@ -179,7 +182,7 @@ impl NameQuery<'_> {
         let Some(language) = self.core.languages.language(&self.core.base, names)? else {
             return Ok(Some(names));
         };
-        let are_many = self.tables.names_needed(self.core, self.residuals, id) <= ENOUGH_VALUES / 2
+        let are_many = self.tables.names_needed(id) <= ENOUGH_VALUES / 2
             && self.core.languages.has_many_strings(&self.core.base, language)?;
         Ok(are_many.then_some(names))
     }

@@ -16,8 +16,8 @@ use crate::solver::context::SolverContext;
 /// computed. Chosen, not measured.
 const MIN_ALTERNATIVES: usize = 8;
 
-/// Number of alternatives that are tried. Chosen, not measured.
-const MAX_TRIED: usize = 2;
+/// Maximum number of alternatives that are tried. Chosen, not measured.
+const MAX_TRIED: usize = 3;
 
 impl NameQuery<'_> {
     /// Returns `true` if a property of this name may come next.
@@ -67,7 +67,8 @@ impl NameQuery<'_> {
         self.core.has_value(value)
     }
 
-    /// Returns `true` if one of the first of many alternatives allows the property, which suffices.
+    /// Returns `true` if one of many alternatives allows the property, which suffices. Those that
+    /// list the name are tried, and others that it leaves as they are.
     fn early_alternative_viable(
         &mut self,
         obligation: ObligationId,
@@ -87,7 +88,20 @@ impl NameQuery<'_> {
         });
         let Some((at, list)) = many else { return Ok(false) };
         let used_names = self.tables.used(used_names);
-        for &one in list.iter().take(MAX_TRIED) {
+        let base = &mut self.core.base;
+        let mut tried: Vec<FormulaId> = Vec::with_capacity(MAX_TRIED);
+        for &one in list.iter() {
+            if tried.len() + 1 < MAX_TRIED && base.name_mentions(one).lists(name) {
+                tried.push(one);
+            }
+        }
+        // The names of the last ones are the least likely to be skipped in a declared order.
+        let open = list.iter().rev().find(|&&one| base.name_mentions(one).leaves_unchanged(name));
+        tried.extend(open);
+        if tried.is_empty() {
+            tried.extend(&list[..MAX_TRIED]);
+        }
+        for one in tried {
             let mut parts = parts.clone();
             parts[at] = one;
             let must = self.core.base.formulas.and(parts);

@@ -49,6 +49,8 @@ pub(crate) enum NumberResidual {
     Integer(Vec<bool>, i128),
     /// Any further digits are allowed.
     Fraction,
+    /// Inside are exactly the multiples of the step: the decimals read, and the remainder.
+    Multiples(NumberPart, u32, i128),
 }
 
 impl IntervalSet {
@@ -308,9 +310,20 @@ impl IntervalSet {
                     (first, end) = (first * 10, end * 10);
                 }
             }
-            NumberPart::Fraction if self.step.is_none() => {
+            NumberPart::Point | NumberPart::Fraction => {
                 let (first, end) = self.span(digits)?;
-                self.has_all(side, first, end).then_some(NumberResidual::Fraction)
+                match self.step {
+                    Some(step) if !digits.sticky && !self.whole => {
+                        let (part, places) = (digits.part, digits.places);
+                        let multiples =
+                            NumberResidual::Multiples(part, places, first.rem_euclid(step));
+                        self.has_all(side, first, end).then_some(multiples)
+                    }
+                    None if digits.part == NumberPart::Fraction => {
+                        self.has_all(side, first, end).then_some(NumberResidual::Fraction)
+                    }
+                    _ => None,
+                }
             }
             _ => None,
         }

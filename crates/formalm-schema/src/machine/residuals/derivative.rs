@@ -84,6 +84,10 @@ impl Obligation {
     }
 }
 
+/// Number of operands from which on it is looked up which of them a name changes. Chosen, not
+/// measured.
+const MIN_OPERANDS: usize = 8;
+
 /// The part of a container that a derivative is taken by.
 #[derive(Clone, Copy)]
 enum ContainerPart {
@@ -109,6 +113,11 @@ impl<'a> Derivative<'a> {
 
     /// Returns the derivative of a formula.
     fn of(&mut self, id: FormulaId) -> Result<FormulaId, Error> {
+        if let ContainerPart::ChildEnd(_) = self.part
+            && !self.core.base.formulas.compares_items(id)
+        {
+            return Ok(id);
+        }
         if let Some(&new) = self.known.get(&id) {
             return Ok(new);
         }
@@ -145,8 +154,21 @@ impl<'a> Derivative<'a> {
         decides: FormulaId,
     ) -> Result<Option<Vec<FormulaId>>, Error> {
         let mut new = Vec::with_capacity(list.len());
+        let name = match self.part {
+            ContainerPart::Name(name) if list.len() >= MIN_OPERANDS => Some(name),
+            _ => None,
+        };
         for &one in list {
-            let one = self.of(one)?;
+            let known =
+                name.and_then(|name| self.core.base.name_mentions(one).after_other_name(one, name));
+            debug_assert!(
+                known.is_none_or(|known| self.of(one).is_ok_and(|after| after == known)),
+                "a name changes {one:?}"
+            );
+            let one = match known {
+                Some(known) => known,
+                None => self.of(one)?,
+            };
             if one == decides {
                 return Ok(None);
             }

@@ -21,6 +21,7 @@ use crate::machine::frame::{Obligation, ObligationId, VerdictsId};
 use crate::machine::residuals::child_start::ChildStart;
 use crate::schema_nodes::JsonType;
 use crate::solver::context::SolverContext;
+use crate::solver::name_mentions::NameMentions;
 use crate::solver::{Enumeration, FEW_VALUES, RemainingContainer};
 
 /// No verdicts to report.
@@ -281,37 +282,13 @@ impl Residuals {
             && formulas.conjuncts(required.formulas[0]).iter().all(independent)
     }
 
-    /// Returns the names that the formulas of an object mention, and the tests that distinguish all
-    /// others.
+    /// Returns what the formulas of an object say about names.
     pub(crate) fn mentioned_names(
         &self,
         core: &mut SolverContext,
         obligation: ObligationId,
-    ) -> (Vec<NameId>, Vec<FormulaId>) {
-        let (mut names, mut tests) = (Vec::new(), Vec::new());
-        let required = self.get(obligation);
-        let atoms: Vec<FormulaAtom> =
-            required.formulas.iter().flat_map(|&id| core.base.formulas.atoms(id)).collect();
-        for atom in atoms {
-            match atom {
-                FormulaAtom::Properties(rules) => {
-                    for (which, _) in rules.iter() {
-                        names.extend(which.names.iter().flatten());
-                        names.extend(&which.excluded_names);
-                        for &regex in which.matched_patterns.iter().chain(&which.unmatched_patterns)
-                        {
-                            tests.push(core.base.formulas.atom(FormulaAtom::InLanguage(regex)));
-                        }
-                    }
-                }
-                FormulaAtom::Required(list) => names.extend(list.iter()),
-                FormulaAtom::PropertyNames(language) => tests.push(language),
-                _ => {}
-            }
-        }
-        tests.sort_unstable();
-        tests.dedup();
-        (names, tests)
+    ) -> NameMentions {
+        core.base.names_in(&self.get(obligation).formulas)
     }
 
     /// Returns `true` if the parent needs no verdict of the value.

@@ -177,8 +177,11 @@ impl CompletionRecheck<'_> {
         for (depth, name) in named {
             let is_mentioned = match all.get(depth) {
                 Some(&Frame::Object { obligation, .. }) => {
-                    let known =
-                        self.values.residuals.mentioned_names(&mut self.values.core, obligation).0;
+                    let known = self
+                        .values
+                        .residuals
+                        .mentioned_names(&mut self.values.core, obligation)
+                        .names;
                     known
                         .iter()
                         .any(|&one| self.values.core.base.schema.names.get(one).as_bytes() == name)

@@ -5,7 +5,7 @@
 //! state after an item. Masks of isolated values are thus shared by all their occurrences. Before
 //! the whitespace that a layout prescribes after a colon, it becomes a property value instead.
 
-use formalm_core::{ByteSet, CompactMap, Error, MaskClassId, keyed_hash, memory_bytes};
+use formalm_core::{ByteSet, CompactMap, Error, MaskClassId, SetOnce, keyed_hash, memory_bytes};
 use formalm_machines::ValueEnd;
 
 use crate::formula::{FALSE, FormulaArena, FormulaAtom, FormulaId, TRUE};
@@ -154,14 +154,22 @@ pub(crate) fn packed_prefix(digits: &NumberPrefix) -> Option<u64> {
 
 /// Returns the bytes that occur in numbers.
 fn number_bytes() -> ByteSet {
-    let mut set = ByteSet::default();
-    (0..=0x7F).filter(|&byte| is_number_byte(byte)).for_each(|byte| set.insert(byte));
-    set
+    static BYTES: SetOnce<ByteSet> = SetOnce::new();
+    *BYTES.get_or_init(|| {
+        let mut set = ByteSet::default();
+        (0..=0x7F).filter(|&byte| is_number_byte(byte)).for_each(|byte| set.insert(byte));
+        set
+    })
 }
+
+/// What is required of a value, in terms that all schemas share: of each type in the order of
+/// [`JsonType::ALL`] the fingerprint of a formula. Containers are free or forbidden.
+pub(crate) type ValueSignature = [u128; JsonType::ALL.len()];
 
 /// What values in isolation depend on.
 #[derive(Debug, Default)]
 pub(crate) struct IsolatedValues {
+    signatures: CompactMap<ObligationId, Option<ValueSignature>>,
     /// The allowed types of values that are constrained by type only.
     value_types: CompactMap<ObligationId, Option<u8>>,
     /// An unconstrained array, the parent of values that are read in isolation.
@@ -170,7 +178,7 @@ pub(crate) struct IsolatedValues {
     object: Option<FrameId>,
 }
 
-memory_bytes!(IsolatedValues { value_types; array, object });
+memory_bytes!(IsolatedValues { value_types, signatures; array, object });
 
 impl IsolatedValues {
     /// Returns the allowed types as bits, with [`INTEGER_BIT`] if numbers must be integers; `None`
@@ -210,6 +218,40 @@ impl IsolatedValues {
             self.value_types.insert(obligation, types);
         }
         types
+    }
+
+    /// Returns what is required of a value; `None` if more is than types, and what scalars must be.
+    pub(crate) fn value_signature(
+        &mut self,
+        reader: &mut Reader,
+        obligation: ObligationId,
+    ) -> Option<ValueSignature> {
+        if let Some(&known) = self.signatures.get(&obligation) {
+            return known;
+        }
+        let formula = reader.values.residuals.only_formula(obligation)?;
+        let mut signature = [0; JsonType::ALL.len()];
+        let mut found = Some(());
+        for (at, of) in JsonType::ALL.into_iter().enumerate() {
+            reader.values.core.base.reset_steps();
+            match reader.values.core.formula_for_type(formula, of) {
+                Ok(formula) => match reader.values.core.base.scalar_fingerprint(formula) {
+                    Some(fingerprint) => signature[at] = fingerprint,
+                    None => found = None,
+                },
+                Err(_) => {
+                    // Whoever needs this answer gets the error.
+                    reader.values.core.answers.abandon();
+                    return None;
+                }
+            }
+            if found.is_none() {
+                break;
+            }
+        }
+        let signature = found.map(|()| signature);
+        self.signatures.insert(obligation, signature);
+        signature
     }
 
     /// Returns an unconstrained array in which an item is being read.

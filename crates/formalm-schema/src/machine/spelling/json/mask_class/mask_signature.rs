@@ -1,15 +1,15 @@
 //! Signatures: what tokens see of a mask class, in terms that all schemas share.
 //!
 //! ```text
-//! class ──► mode, mark, types of the value, names in whole tokens ─┐
+//! class ──► mode, mark, required of the value, names in tokens ────┐
 //!           parent: next part, may it end ──► its parent ──► …     ├──► 128-bit hash
 //!           layout, escapes, exponents ────────────────────────────┘
 //! ```
 //!
 //! Classes with equal signatures have equal masks, whatever their schemas, so the vocabulary knows
 //! the mask of a new schema's class from another. A class has no signature where tokens see
-//! anything else: values that are constrained by more than their type, names that must be certain
-//! ones, arrays that count or compare items, verdicts.
+//! anything else: containers that are constrained by more than their type, names that must be
+//! certain ones, arrays that count or compare items, verdicts.
 
 use formalm_core::{Error, MaskClassId, keyed_hash};
 use formalm_json::escapes::EscapePolicy;
@@ -24,7 +24,9 @@ use crate::machine::residuals::string_queries::NO_QUERIES;
 use crate::machine::spelling::json::mask_class::continuation::{
     ContainerEnd, ContinuationQuery, NextPart, PropertyStart,
 };
-use crate::machine::spelling::json::mask_class::isolated_value::{packed_prefix, plain_number};
+use crate::machine::spelling::json::mask_class::isolated_value::{
+    ValueSignature, packed_prefix, plain_number,
+};
 use crate::machine::spelling::json::mask_class::lookahead::LookaheadState;
 use crate::machine::spelling::json::whitespace::WhitespaceGap;
 use crate::machine::{LazyTables, NO_RECORD};
@@ -32,8 +34,8 @@ use crate::machine::{LazyTables, NO_RECORD};
 /// The place of a class in the innermost open value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
-    /// Before a value: whether it comes after a colon, and its types.
-    Value(bool, u8),
+    /// Before a value: whether it comes after a colon, and what is required of it.
+    Value(bool, ValueSignature),
     Number(u8, u64),
     Literal(&'static [u8]),
     /// In a string: the number of characters that must and may follow.
@@ -89,9 +91,9 @@ impl LazyTables {
     fn frame_signature(&mut self, frame: Frame, is_free: bool) -> Part {
         let (place, mark, parts) = match frame {
             Frame::Value { obligation, mark, parent } => {
-                let Some(types) = self.plain_types(obligation) else { return Ok(None) };
+                let Some(value) = self.value_signature(obligation) else { return Ok(None) };
                 let (gap, _) = WhitespaceGap::before_value(&self.reader.values.frames, parent);
-                let place = Place::Value(gap == WhitespaceGap::AfterColon, types);
+                let place = Place::Value(gap == WhitespaceGap::AfterColon, value);
                 (place, mark, self.after_value_in(parent)?)
             }
             Frame::Number { obligation, digits, parent } => {
@@ -159,8 +161,10 @@ impl LazyTables {
         ContinuationQuery { cache: &mut masks.continuations, reader, abstraction }
     }
 
-    fn plain_types(&mut self, obligation: ObligationId) -> Option<u8> {
-        self.masks.isolated.plain_types(&mut self.reader, obligation)
+    /// Returns what is required of a value, if it is the same wherever the value begins: its types,
+    /// and of scalars anything else.
+    fn value_signature(&mut self, obligation: ObligationId) -> Option<ValueSignature> {
+        self.masks.isolated.value_signature(&mut self.reader, obligation)
     }
 
     /// Returns the signature of what comes after the value in a frame.
@@ -262,15 +266,15 @@ impl LazyTables {
         let item = match values.residuals.start_item(&mut values.core, obligation)? {
             None => None,
             Some((array, item)) => {
-                // A plain item reports nothing to its array.
-                let Some(types) = self.plain_types(item) else { return Ok(None) };
+                // Such an item reports nothing to its array.
+                let Some(item) = self.value_signature(item) else { return Ok(None) };
                 let values = &mut self.reader.values;
                 let after =
                     values.residuals.after_plain_child(&mut values.core, array, NO_VERDICTS)?;
                 if after != obligation {
                     return Ok(None);
                 }
-                Some(types)
+                Some(item)
             }
         };
         Ok(Some(keyed_hash(&(item, end))))
@@ -350,8 +354,8 @@ impl LazyTables {
 
     /// Returns the signature of a property value and what comes after it.
     fn property_signature(&mut self, start: PropertyStart) -> Part {
-        let Some(types) = self.plain_types(start.child) else { return Ok(None) };
+        let Some(value) = self.value_signature(start.child) else { return Ok(None) };
         let after = self.after_value_in(start.object)?;
-        Ok(after.map(|after| keyed_hash(&(types, after))))
+        Ok(after.map(|after| keyed_hash(&(value, after))))
     }
 }
