@@ -205,7 +205,12 @@ impl MaskUnion {
     pub(crate) fn add(&mut self, mask: &Mask) {
         let Mask::Patched { base, add, remove } = mask else { return mask.join(&mut self.words) };
         match self.bases.iter_mut().find(|(known, _)| Arc::ptr_eq(known, base)) {
-            Some((_, missing)) => missing.retain(|id| remove.contains(id)),
+            Some((_, missing)) if missing[..] != remove[..] => {
+                let mut remove = remove.to_vec();
+                remove.sort_unstable();
+                missing.retain(|id| remove.binary_search(id).is_ok());
+            }
+            Some(_) => {}
             None => self.bases.push((Arc::clone(base), remove.to_vec())),
         }
         patch(&mut self.words, add, &[]);

@@ -65,6 +65,44 @@ fn equal_places_of_schemas_share() {
 }
 
 #[test]
+fn scalars_of_equal_constraints_share_and_others_do_not() {
+    let scalars = [
+        json!({"enum": ["a", "b"]}),
+        json!({"enum": ["a", "c"]}),
+        json!({"enum": ["a", 1]}),
+        json!({"enum": ["a", 1, true]}),
+        json!({"type": "string", "pattern": "^a"}),
+        json!({"type": "string", "pattern": "^b"}),
+        json!({"type": "string", "not": {"pattern": "^a"}}),
+        json!({"type": "string", "pattern": "^a", "maxLength": 4}),
+        json!({"type": "string", "format": "date"}),
+        json!({"type": "string", "format": "time"}),
+        json!({"type": "number", "minimum": 1}),
+        json!({"type": "number", "exclusiveMinimum": 1}),
+        json!({"type": "integer", "minimum": 1}),
+        json!({"type": "number", "multipleOf": 0.5}),
+        json!({"type": "number", "not": {"multipleOf": 0.5}}),
+    ];
+    let place = "{\"a\":";
+    let mut known = Vec::new();
+    for scalar in &scalars {
+        let found = identity(&object(scalar), place, options(" "));
+        assert!(found.is_some(), "{scalar}");
+        // Other numbers of formulas and patterns, and another order of alternatives.
+        let several = json!({
+            "type": "object",
+            "properties": {"0": {"pattern": "^x", "minimum": 7}, "a": {"allOf": [scalar, {}]}},
+        });
+        assert_eq!(found, identity(&several, place, options(" ")), "{scalar}");
+        assert!(!known.contains(&found), "{scalar}");
+        known.push(found);
+    }
+    // The values of typed containers differ in what no token sees, or not.
+    let typed = json!({"type": "array", "items": {"type": "string"}});
+    assert_eq!(identity(&object(&typed), place, options(" ")), None);
+}
+
+#[test]
 fn places_that_tokens_distinguish_do_not_share() {
     let text = json!({"type": "string"});
     let base = object(&text);

@@ -109,9 +109,12 @@ impl<K: MaskClasses> StateEpoch<K> {
         if bytes > budget {
             self.retire();
         }
-        // At four times the growth so far, the budget is not exceeded before the next measurement.
+        // At four times the rate of growth so far, the budget is not exceeded before the next
+        // measurement.
         let growth = bytes.saturating_sub(before).max(1);
-        let factor = budget.saturating_sub(bytes) / growth.saturating_mul(4);
+        let measured = self.growth.interval.load(Ordering::Relaxed) / TOKENS_BETWEEN_MEASUREMENTS;
+        let left = budget.saturating_sub(bytes).saturating_mul(measured as usize);
+        let factor = left / growth.saturating_mul(4);
         let factor = match self.canonical {
             // Searches for canonical tokens grow by leaps, and cost more than a measurement.
             Some(_) => 1,

@@ -6,7 +6,7 @@ use formalm_core::{Error, Resource, deadline::DeadlineTicks};
 use crate::formula::{FALSE, FormulaArena, FormulaId, TRUE};
 use crate::options::JsonSchemaLimits;
 use crate::schema_nodes::{KeywordRule, NodeId, ResolvedSchema};
-use crate::solver::name_mentions::NameMentionsCache;
+use crate::solver::name_mentions::{NameMentions, NameMentionsCache, SchemaFormulas};
 use crate::solver::numbers::NumberQuery;
 
 /// Steps between two checks of the deadline; about 0.1 ms.
@@ -25,7 +25,7 @@ pub(crate) struct FormulaBase {
     pub(crate) schema: ResolvedSchema,
     pub(crate) formulas: FormulaArena,
     pub(crate) limits: JsonSchemaLimits,
-    pub(crate) mentions: NameMentionsCache,
+    mentions: NameMentionsCache,
     /// Solver steps for the current state.
     steps: u64,
     /// Formula work that was already counted as steps.
@@ -113,6 +113,18 @@ impl FormulaBase {
             }
         }
         self.formulas.and(all)
+    }
+
+    /// Returns what a formula over an object says about names.
+    pub(crate) fn name_mentions(&mut self, id: FormulaId) -> &NameMentions {
+        let of = &mut SchemaFormulas { formulas: &mut self.formulas, schema: &self.schema };
+        self.mentions.of(of, id)
+    }
+
+    /// Returns what some formulas together say about names. Names may occur several times.
+    pub(crate) fn names_in(&mut self, all: &[FormulaId]) -> NameMentions {
+        let of = &mut SchemaFormulas { formulas: &mut self.formulas, schema: &self.schema };
+        self.mentions.of_all(of, all)
     }
 
     /// Returns the query for the numbers that satisfy a formula.

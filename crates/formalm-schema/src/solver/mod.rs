@@ -38,7 +38,7 @@ mod implicant_search;
 pub(crate) mod name_mentions;
 mod numbers;
 mod objects;
-mod scalar_fingerprints;
+pub(crate) mod scalar_fingerprints;
 mod solver_clock;
 mod strings;
 mod verdict_vectors;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use formalm_core::CompactMap;
 use rustc_hash::FxHashSet;
 
-use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId};
+use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId};
 use crate::json::property_names::NameId;
-use crate::solver::formula_base::FormulaBase;
+use crate::schema_nodes::{KeywordRule, ResolvedSchema};
 
 /// The names in a formula over an object.
 #[derive(Debug, Default)]
@@ -87,47 +87,49 @@ impl NameMentionsCache {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.known.table_bytes() + self.list_bytes
     }
-}
 
-impl FormulaBase {
     /// Returns what a formula says about names.
-    pub(crate) fn name_mentions(&mut self, id: FormulaId) -> &Arc<NameMentions> {
-        let at = match self.mentions.known.find(&id) {
+    pub(crate) fn of(&mut self, of: &mut SchemaFormulas<'_>, id: FormulaId) -> &Arc<NameMentions> {
+        let at = match self.known.find(&id) {
             Some(at) => at,
             None => {
-                let mut found = self.listed_names(id);
+                let mut found = of.listed_names(id);
                 found.sort();
-                if self.refuses_other_names(id) {
+                if of.refuses_other_names(id) {
                     found.others = OtherNames::Refused;
                 }
                 let bytes = 4 * (found.names.capacity() + found.tests.capacity());
-                self.mentions.list_bytes += bytes + size_of::<NameMentions>() + 16;
-                self.mentions.known.position_or_insert_with(id, || Arc::new(found))
+                self.list_bytes += bytes + size_of::<NameMentions>() + 16;
+                self.known.position_or_insert_with(id, || Arc::new(found))
             }
         };
-        self.mentions.known.value(at)
+        self.known.value(at)
     }
 
     /// Returns what some formulas together say about names. Names may occur several times.
-    pub(crate) fn names_in(&mut self, all: &[FormulaId]) -> NameMentions {
+    pub(crate) fn of_all(
+        &mut self,
+        of: &mut SchemaFormulas<'_>,
+        all: &[FormulaId],
+    ) -> NameMentions {
         let (mut found, mut seen) = (NameMentions::default(), FxHashSet::default());
         let mut stack = all.to_vec();
         while let Some(id) = stack.pop() {
-            if self.formulas.is_small(id) {
-                found.add(&self.listed_names(id));
+            if of.formulas.is_small(id) {
+                found.add(&of.listed_names(id));
                 continue;
             }
             if !seen.insert(id) {
                 continue;
             }
-            match self.formulas.get(id) {
+            match of.formulas.get(id) {
                 Formula::Not(inner) => stack.push(*inner),
                 Formula::And(list) | Formula::Or(list) | Formula::ExactlyOne(list) => {
                     let list = Arc::clone(list);
                     for &one in list.iter() {
-                        match self.formulas.is_small(one) {
+                        match of.formulas.is_small(one) {
                             true => {
-                                let mentions = Arc::clone(self.name_mentions(one));
+                                let mentions = Arc::clone(self.of(of, one));
                                 found.add(&mentions);
                             }
                             false => stack.push(one),
@@ -141,19 +143,26 @@ impl FormulaBase {
         found.tests.dedup();
         found
     }
+}
 
+/// The formulas over the nodes of a schema.
+pub(crate) struct SchemaFormulas<'a> {
+    pub(crate) formulas: &'a mut FormulaArena,
+    pub(crate) schema: &'a ResolvedSchema,
+}
+
+impl SchemaFormulas<'_> {
     /// Returns `true` if a conjunct refuses all names that it does not list.
-    fn refuses_other_names(&mut self, id: FormulaId) -> bool {
+    fn refuses_other_names(&self, id: FormulaId) -> bool {
         self.formulas.conjuncts(id).into_iter().any(|part| {
             let Formula::Atom(FormulaAtom::Properties(rules)) = self.formulas.get(part) else {
                 return false;
             };
-            let rules = Arc::clone(rules);
             rules.iter().any(|(which, node)| {
                 which.names.is_none()
                     && which.matched_patterns.is_empty()
                     && which.unmatched_patterns.is_empty()
-                    && self.child(*node) == FALSE
+                    && matches!(self.schema.node(*node).rules[..], [KeywordRule::Never])
             })
         })
     }

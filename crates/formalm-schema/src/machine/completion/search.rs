@@ -225,6 +225,10 @@ impl<'a> CompletionSearch<'a> {
 
     /// Runs the search from a position. Fails early if the lower bound exceeds [`MAX_BYTES`].
     fn search_completion(&mut self, position: ReaderPosition) -> Result<Vec<u8>, Error> {
+        // The search that would bound a value finds it, mostly.
+        if let Some(found) = self.shortest_new_value(position) {
+            return Ok(self.lexicographically_least(position, found, None)?.0);
+        }
         let least = self.min_bytes(position.frame, None)?;
         check_length(least)?;
         let found = self.complete(position, None)?;

@@ -7,7 +7,6 @@ use formalm_core::Error;
 use rustc_hash::FxHashMap;
 
 use crate::formula::{FALSE, Formula, FormulaArena, FormulaAtom, FormulaId, NameSelector, TRUE};
-use crate::json::decimal::Decimal;
 use crate::json::property_names::NameId;
 use crate::machine::NO_RECORD;
 use crate::machine::completion::search::CompletionSearch;
@@ -17,7 +16,7 @@ use crate::machine::min_bytes::disjunctions::{BoundBranch, MAX_BRANCHES};
 use crate::machine::min_bytes::escaped_strings::min_string_len;
 use crate::machine::reader::Reader;
 use crate::machine::values::Values;
-use crate::schema_nodes::{JsonType, NodeId};
+use crate::schema_nodes::NodeId;
 use crate::solver::context::SolverContext;
 
 /// Least bytes of a value in any spelling.
@@ -143,10 +142,12 @@ impl CompletionSearch<'_> {
         if let Some(&Some(known)) = self.tables.value_bytes.get(&value) {
             return known;
         }
-        if let Some(least) = self.plain_value_bytes(value) {
-            self.tables.value_bytes.insert(value, Some(least));
-            return least;
-        }
+        self.search_value(value).0
+    }
+
+    /// Searches for a shortest value with few steps. Returns a bound on its bytes; and if it was
+    /// found, its bytes and the position after it.
+    fn search_value(&mut self, value: FormulaId) -> (usize, Option<(usize, ReaderPosition)>) {
         // Recursive formulas use this bound while the search runs.
         self.tables.value_bytes.insert(value, Some(1));
         let obligation = Obligation { formulas: [value].into(), queries: [].into(), goal: TRUE };
@@ -161,42 +162,38 @@ impl CompletionSearch<'_> {
         let position = ReaderPosition { frame, record: NO_RECORD };
         let found = self.shortest_length(position, None, &mut bound);
         self.budget.limit = limit;
-        let least = match found {
-            Ok(least) => least.map_or(UNREACHABLE, |(least, _)| least),
+        let found = match found {
+            Ok(found) => {
+                bound = found.map_or(UNREACHABLE, |(least, _)| least);
+                found
+            }
             Err(Error::Deadline { .. }) => {
                 // The step that asked fails soon, and the next call searches again.
                 self.tables.value_bytes.insert(value, None);
-                return bound.max(1);
+                return (bound.max(1), None);
             }
             // The search exceeded its steps.
-            Err(_) => bound,
+            Err(_) => None,
         };
-        let least = least.max(1);
+        let least = bound.max(1);
         self.tables.value_bytes.insert(value, Some(least));
-        least
+        (least, found)
     }
 
-    /// Returns the bytes of a shortest value if any number may come, or any string and nothing
-    /// else; these need no search.
-    fn plain_value_bytes(&mut self, value: FormulaId) -> Option<usize> {
-        let core = &mut self.reader.values.core;
-        let number = core.formula_for_type(value, JsonType::Number).ok()?;
-        let is_integer = |formula: &Formula| {
-            let one = Decimal::from_integer(1);
-            matches!(formula, Formula::Atom(FormulaAtom::MultipleOf(unit)) if *unit == one)
-        };
-        if number == TRUE || is_integer(core.base.formulas.get(number)) {
-            return Some(VALUE_BYTES);
-        }
-        if number != FALSE || core.formula_for_type(value, JsonType::String).ok()? != TRUE {
+    /// Returns the bytes of a shortest value and the position after it, for the position before a
+    /// value of which no bound is known yet; `None` elsewhere, and where that takes many steps.
+    pub(crate) fn shortest_new_value(
+        &mut self,
+        position: ReaderPosition,
+    ) -> Option<(usize, ReaderPosition)> {
+        let ReaderPosition { frame, record: NO_RECORD } = position else { return None };
+        let Frame::Value { obligation, mark: FRESH, parent: DONE } = frame else { return None };
+        let value = self.reader.values.residuals.only_formula(obligation)?;
+        let is_known = matches!(self.tables.value_bytes.get(&value), Some(Some(_)));
+        if is_known || value == TRUE || value == FALSE {
             return None;
         }
-        for of in [JsonType::Null, JsonType::Bool, JsonType::Array, JsonType::Object] {
-            if core.formula_for_type(value, of).ok()? != FALSE {
-                return None;
-            }
-        }
-        Some(self.reader.spelling.string_quotes())
+        self.search_value(value).1
     }
 }
 

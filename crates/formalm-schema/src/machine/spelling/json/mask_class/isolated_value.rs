@@ -22,6 +22,7 @@ use crate::machine::spelling::json::mask_class::lookahead::LookaheadState;
 use crate::machine::spelling::json::whitespace::{GapRules, WhitespaceGap};
 use crate::machine::{LazyTables, NO_RECORD};
 use crate::schema_nodes::JsonType;
+use crate::solver::scalar_fingerprints::scalar_fingerprint;
 
 /// Marks that numbers must be integers; the other bits are types.
 const INTEGER_BIT: u8 = 1 << 7;
@@ -235,7 +236,7 @@ impl IsolatedValues {
         for (at, of) in JsonType::ALL.into_iter().enumerate() {
             reader.values.core.base.reset_steps();
             match reader.values.core.formula_for_type(formula, of) {
-                Ok(formula) => match reader.values.core.base.scalar_fingerprint(formula) {
+                Ok(formula) => match scalar_fingerprint(&reader.values.core.base, formula) {
                     Some(fingerprint) => signature[at] = fingerprint,
                     None => found = None,
                 },
