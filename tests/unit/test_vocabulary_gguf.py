@@ -81,7 +81,7 @@ def test_a_chat_from_gguf(gguf: Callable[[bytes], Vocabulary]) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"tokenizer.ggml.pre": "kimi-k2"},
+        {"tokenizer.ggml.pre": "whitespace"},
         {"tokenizer.ggml.pre": None},
         {"tokenizer.ggml.merges": None},
         {"tokenizer.ggml.merges": ["a z"]},

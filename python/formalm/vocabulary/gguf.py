@@ -15,9 +15,10 @@ from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary.chat_template import ChatTemplate
 from formalm.vocabulary.gguf_header import read_metadata
-from formalm.vocabulary.gguf_pretokenizers import BYTES_ONLY, KNOWN_PRE
+from formalm.vocabulary.gguf_pretokenizers import BYTES_ONLY, KNOWN_PRE, MARKED_SPACES
 from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
 from formalm.vocabulary.sentencepiece import (
+    BYTE,
     CONTROL,
     NORMAL,
     UNKNOWN,
@@ -32,7 +33,7 @@ __all__ = ["read_gguf"]
 PREFIX = "tokenizer."
 GGML = "tokenizer.ggml."
 TEMPLATE = "tokenizer.chat_template"
-BYTE_LEVEL, PIECES = ("gpt2",), ("llama", "t5")
+BYTE_LEVEL, PIECES = ("gpt2",), ("llama", "t5", "gemma4")
 END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
 
 
@@ -50,7 +51,8 @@ def read_gguf(source: object, end_token_ids: EndTokens | None) -> Parts:
             hint="pass the bytes of each token to Vocabulary.from_tokens if you know them",
         )
     pieces, kinds = _pieces(metadata)
-    spelled = _byte_level(pieces, kinds) if model in BYTE_LEVEL else _spaced(pieces, kinds)
+    byte_level = model in BYTE_LEVEL and metadata.get(GGML + "pre") not in MARKED_SPACES
+    spelled = _byte_level(pieces, kinds) if byte_level else _spaced(pieces, kinds)
     names = [(pieces[at], at) for at, kind in enumerate(kinds) if kind in (CONTROL, UNKNOWN)]
     tokenizer, cannot = _tokenizer(metadata, pieces, kinds)
     unused = [at for at, kind in enumerate(kinds) if kind == UNUSED]
@@ -59,7 +61,7 @@ def read_gguf(source: object, end_token_ids: EndTokens | None) -> Parts:
     raw = [
         at
         for at, (piece, kind) in enumerate(zip(pieces, kinds, strict=True))
-        if model in BYTE_LEVEL
+        if byte_level
         and kind == NORMAL
         and spelled[at] == piece.encode()
         and not all("!" <= character <= "~" for character in piece)
@@ -119,20 +121,28 @@ def _tokenizer(
 ) -> tuple[JsonTokenizer | None, str]:
     """Returns the encoder, or the reason why there is none."""
     model, pre = metadata[GGML + "model"], metadata.get(GGML + "pre")
-    if model not in BYTE_LEVEL:
+    if model == "gemma4":
+        pre = model
+    elif model not in BYTE_LEVEL:
         return None, f"a GGUF file of type {model!r} does not say how text is normalized"
-    if pre not in KNOWN_PRE:
+    if pre not in KNOWN_PRE and pre not in MARKED_SPACES:
         return None, f"formalm does not know the pre-tokenizer {pre!r} of the file"
+    split, whole_pieces = KNOWN_PRE.get(pre) or (MARKED_SPACES[pre], False)
+    if split is None:
+        return None, f"its pre-tokenizer {pre!r} takes runs of line breaks whole"
+    marks_spaces = pre in MARKED_SPACES
+    if marks_spaces and metadata.get(GGML + "add_space_prefix"):
+        return None, f"its pre-tokenizer {pre!r} does not say which texts get a space in front"
     merges = metadata.get(GGML + "merges")
     if not isinstance(merges, list) or not all(isinstance(merge, str) for merge in merges):
         return None, f"the file has no {GGML}merges"
     if len({*pieces}) != len(pieces):
         return None, "two of its tokens have the same text"
-    ids = {piece: at for at, piece in enumerate(pieces) if kinds[at] == NORMAL}
+    spelling = (NORMAL, BYTE) if marks_spaces else (NORMAL,)
+    ids = {piece: at for at, piece in enumerate(pieces) if kinds[at] in spelling}
     pairs = [merge.split(" ") for merge in merges]
     if not all(len(pair) == 2 and {*pair, "".join(pair)} <= ids.keys() for pair in pairs):
         return None, f"{GGML}merges has pairs that are not made of its tokens"
-    split, whole_pieces = KNOWN_PRE[pre]
     added: list[dict[str, Any]] = [
         {
             "id": at,
@@ -146,7 +156,7 @@ def _tokenizer(
         for at, kind in enumerate(kinds)
         if kind in (CONTROL, UNKNOWN, USER_DEFINED) and pieces[at]
     ]
-    file = {
+    file: dict[str, Any] = {
         "version": "1.0",
         "added_tokens": added,
         "pre_tokenizer": split,
@@ -156,8 +166,15 @@ def _tokenizer(
             "vocab": {**ids, **{token["content"]: token["id"] for token in added}},
             "merges": pairs,
             "ignore_merges": whole_pieces,
+            "byte_fallback": marks_spaces,
         },
     }
+    if marks_spaces:
+        mark = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+        space = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+        decoders = [space, {"type": "ByteFallback"}, {"type": "Fuse"}]
+        file["normalizer"] = mark
+        file["decoder"] = {"type": "Sequence", "decoders": decoders}
     return JsonTokenizer(json.dumps(file).encode()), ""
 
 

@@ -17,7 +17,7 @@ from formalm.vocabulary.tokenizer_libraries import missing
 __all__ = ["SentencePieceTokenizer", "read_sentencepiece"]
 
 #: Types of pieces, as in ``sentencepiece_model.proto``.
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = 1, 2, 3, 4, 5
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 SPACE = "▁"
 
 
