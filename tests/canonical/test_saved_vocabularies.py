@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, normalizers
 
 from formalm import ArgumentError, Constraint, Regex, Vocabulary, VocabularyError
 from formalm.vocabulary import canonical_tokens
-from tests.canonical.small_tokenizers import check_language, trained
+from tests.canonical.small_tokenizers import check_language, sequences, trained
 from tests.canonical.test_trained_tokenizers import PIECES, shuffled, with_fallback
+from tests.canonical.test_unigram import sentence_model
+from tests.canonical.test_wordpiece import bert
+from tests.canonical.unigram_models import tokenizer_of
 
 
 def added() -> Tokenizer:
@@ -89,3 +94,50 @@ def test_a_saved_encoder_is_that_of_one_tokenizer_and_whole(tmp_path: Path) -> N
         type(vocabulary.encoder()).from_saved(changed, vocabulary.core, file)
     with pytest.raises(VocabularyError, match="not in a known format"):
         type(vocabulary.encoder()).from_saved(b"", vocabulary.core, file)
+
+
+def normalizing() -> Tokenizer:
+    tokenizer = tokenizer_of([("▁", -2.0), *((letter, -3.0) for letter in "theé"), ("the", -4.0)])
+    tokenizer.normalizer = normalizers.NFC()
+    return tokenizer
+
+
+OPEN_PIECES: dict[str, Callable[[], Vocabulary]] = {
+    "Unigram": lambda: Vocabulary.from_tokenizer_json(normalizing().to_str()),
+    "SentencePiece": lambda: Vocabulary.from_sentencepiece(sentence_model(1_000)),
+    "WordPiece": lambda: Vocabulary.from_tokenizer_json(bert().to_str()),
+}
+
+
+@pytest.mark.parametrize("name", OPEN_PIECES)
+def test_tokenizers_with_open_pieces_are_not_checked_again(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = OPEN_PIECES[name]()
+    original.save(tmp_path / "saved", canonical=True)
+    monkeypatch.setattr(canonical_tokens, "load_encoder", None)
+    monkeypatch.setattr(canonical_tokens, "library_answers", None)
+    loaded = Vocabulary.load(tmp_path / "saved")
+    language = Regex(" (the|quick|e\u0301|é){1,2}")
+    sets = [
+        sequences(Constraint(language, vocabulary, tokenization="canonical"))
+        for vocabulary in (original, loaded)
+    ]
+    assert sets[0] == sets[1] != set()
+    loaded.save(tmp_path / "again")
+    data = (tmp_path / "saved").read_bytes()
+    assert (tmp_path / "again").read_bytes() == data
+    (tmp_path / "saved").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(VocabularyError, match="damaged"):
+        Vocabulary.load(tmp_path / "saved").encoder()
+    size = json.loads(data.partition(b"\n")[0])["canonical"]
+    other = OPEN_PIECES["Unigram" if name != "Unigram" else "WordPiece"]()
+    other._parts = other._parts._replace(encoder=data[-size:])
+    with pytest.raises(VocabularyError, match="another tokenizer"):
+        other.encoder()
+    payload = data[-size:].replace(b'"format": 1', b'"format": 7')
+    head, start = payload[:26], payload[26 + 32 :]
+    loaded = Vocabulary.load(tmp_path / "again")
+    loaded._parts = loaded._parts._replace(encoder=head + sha256(start).digest() + start)
+    with pytest.raises(VocabularyError, match="format 7"):
+        loaded.encoder()

@@ -48,6 +48,12 @@ _RUNS = ("*", "#", ".", "-", "=", "ab", "aab", "é", "中", "the", "1")
 # splits between bytes has 200,000, in a regular pattern.
 MOST_BORDERS = 10_000
 
+# Head of the saved data of a tokenizer whose tables are made from its file. The data says that it
+# was checked, and what its library answered about the version of Unicode. Merge rules take longer
+# to analyze and have tables of their own.
+_CHECKED_HEAD = b"formalm checked tokenizer\n"
+_CHECKED_FORMAT = 1
+
 MOST_CHECKED = 256
 """Tokenizers that are remembered as checked, some hundred bytes each."""
 
@@ -91,8 +97,7 @@ class CanonicalTokens(Sources):
                 )
             if self._parts.encoder:
                 # It was checked before it was saved.
-                own = self._parts.encoder
-                self._encoder = _core.Encoder.from_saved(own, self.core, tokenizer.data)
+                self._encoder = _read_saved(self._parts.encoder, tokenizer, self.core)
             else:
                 self._encoder = load_encoder(tokenizer, self.core)
         return self._encoder
@@ -124,7 +129,7 @@ class CanonicalTokens(Sources):
         if self._encoder is None or tokenizer is None:
             return self._parts.encoder
         if not self._encoder.is_merging:
-            return b""  # built from the tokenizer's file in a fraction of a second
+            return self._parts.encoder or _save_checked(tokenizer, self.core)
         return self._encoder.save(self.core, tokenizer.data)
 
     def merges_like(self, other: CanonicalTokens) -> bool:
@@ -211,6 +216,50 @@ class CanonicalTokens(Sources):
         if self._spellings is None:
             self._spellings = Spellings(self.core.all_token_bytes())
         return Tokenizations(self, self._spellings, text, byte_limit)
+
+
+def _save_checked(tokenizer: Tokenizer, core: _core.Vocabulary) -> bytes:
+    answers = library_answers(tokenizer.data) if tokenizer.kind == "tokenizer.json" else None
+    facts = {
+        "format": _CHECKED_FORMAT,
+        "vocabulary": core.fingerprint,
+        "tokenizer": sha256(tokenizer.data).hexdigest(),
+        "answers": answers,
+    }
+    payload = json.dumps(facts).encode()
+    return _CHECKED_HEAD + sha256(payload).digest() + payload
+
+
+def _read_saved(own: bytes, tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:
+    """Returns a saved encoder. It was verified before it was saved."""
+    if not own.startswith(_CHECKED_HEAD):
+        return _core.Encoder.from_saved(own, core, tokenizer.data)
+    digest, payload = own[len(_CHECKED_HEAD) :][:32], own[len(_CHECKED_HEAD) + 32 :]
+    if sha256(payload).digest() != digest:
+        raise _unusable("is damaged")
+    try:
+        facts = json.loads(payload)
+        form, read_for = facts["format"], (facts["vocabulary"], facts["tokenizer"])
+        answers = facts["answers"]
+        if answers is not None:
+            answers = [str(answer) for answer in answers]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        raise _unusable("is inconsistent") from None
+    if form != _CHECKED_FORMAT:
+        known = f"this version of formalm reads format {_CHECKED_FORMAT}"
+        raise _unusable(f"has format {form}, but {known}")
+    if read_for != (core.fingerprint, sha256(tokenizer.data).hexdigest()):
+        raise _unusable("belongs to another tokenizer")
+    if tokenizer.kind == "tokenizer.json":
+        return _core.Encoder(tokenizer.data, core, answers)
+    return _READERS[tokenizer.kind](tokenizer.data, core)
+
+
+def _unusable(reason: str) -> VocabularyError:
+    return VocabularyError(
+        f"the saved tokenizer data {reason}",
+        hint="save the vocabulary again from the tokenizer's file",
+    )
 
 
 def load_encoder(tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:
