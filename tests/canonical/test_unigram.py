@@ -160,6 +160,76 @@ def test_trained_sentencepiece_models(size: int, byte_fallback: bool) -> None:
     check_walks(vocabulary, words, 30)
 
 
+def check_masks(vocabulary: Vocabulary, states: int, tokens: int) -> tuple[int, int]:
+    """Masks of all texts allow a token iff the library writes it after the same tokens. Returns the
+    number of allowed and of forbidden tokens that were compared.
+    """
+    constraint = Constraint(ANYTHING, vocabulary, tokenization="canonical")
+    rng, matcher, compared = random.Random(3), constraint.matcher(), Counter[bool]()
+    every = [(at, token) for at, token in enumerate(vocabulary.tokens()) if token]
+    while states:
+        line = "a" + rng.choice(lines())[:60]
+        ids = list(vocabulary.encode(line))
+        ids = ids[: rng.randrange(1, len(ids) + 1)]
+        text = spelled(vocabulary, ids)
+        if text is None or not text.startswith(b" a"):
+            continue
+        states -= 1
+        matcher.reset()
+        assert matcher.advance_many(ids) == len(ids)
+        allowed = set(matcher.allowed_token_ids().tolist())
+        # Tokens that continue the text as pieces do are the ones that open pieces forbid.
+        near = [one for one in every if line.encode()[len(text) - 1 :].startswith(one[1][:2])]
+        for token_id, token in rng.sample(every, tokens) + near[:tokens]:
+            try:
+                whole = (text + token).decode()[1:]
+            except UnicodeDecodeError:
+                continue
+            if len(token) == 1 and token >= b"\x80":
+                continue
+            is_written = vocabulary.encode(whole) == [*ids, token_id]
+            assert is_written == (token_id in allowed), (text, token)
+            compared[is_written] += 1
+    return compared[True], compared[False]
+
+
+@pytest.mark.parametrize(
+    ("size", "states", "tokens"),
+    [(1_000, 20, 100), pytest.param(32_000, 150, 1_000, marks=SLOW)],
+)
+@pytest.mark.parametrize("kind", ["tokenizer.json", "tokenizer.json, split", "sentencepiece"])
+def test_masks_allow_what_the_library_writes(
+    kind: str, size: int, states: int, tokens: int
+) -> None:
+    if kind == "sentencepiece":
+        vocabulary = Vocabulary.from_sentencepiece(sentence_model(size))
+    else:
+        tokenizer = trained(size, split="split" in kind)
+        vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
+    written, forbidden = check_masks(vocabulary, states, tokens)
+    assert min(written, forbidden) > states
+
+
+WALKED = {
+    "tokenizer.json": lambda: Vocabulary.from_tokenizer_json(trained(8_000).to_str()),
+    "tokenizer.json, split": lambda: Vocabulary.from_tokenizer_json(trained(8_000, True).to_str()),
+    "sentencepiece": lambda: Vocabulary.from_sentencepiece(sentence_model(8_000)),
+    "sentencepiece, no bytes": lambda: Vocabulary.from_sentencepiece(
+        sentence_model(8_000, byte_fallback=False)
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", WALKED)
+def test_many_walks(name: str) -> None:
+    vocabulary = WALKED[name]()
+    for pattern in (r"( [a-z]+(::|<tool>|[,.])?){1,12}", r"(?s: \S.*)", r" [0-9, ]{1,20}x?"):
+        constraint = Constraint(Regex(pattern), vocabulary, tokenization="canonical")
+        check_walks(vocabulary, constraint, 2_500)
+
+
 @pytest.mark.parametrize("sentences", [0, 1, 7, 60])
 @pytest.mark.parametrize("run", ["#", "*", "ab", "."])
 def test_ties_that_single_precision_decides(run: str, sentences: int) -> None:

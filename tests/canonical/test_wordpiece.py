@@ -124,6 +124,27 @@ def test_the_shape_of_bert(pattern: str) -> None:
         assert ids is None or vocabulary.is_canonical(ids)
 
 
+@pytest.mark.parametrize("count", [50, pytest.param(10_000, marks=SLOW)])
+@pytest.mark.parametrize(
+    "pattern", [r"( [a-zé]{1,9}[.,]?){1,6}", r"( (the|fox|[a-d0-9']{1,4})){1,8}"]
+)
+def test_walks_are_canonical(pattern: str, count: int) -> None:
+    tokenizer, rng, found = bert(), random.Random(pattern), 0
+    vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
+    constraint = Constraint(Regex(pattern), vocabulary, tokenization="canonical")
+    for _ in range(count):
+        matcher = constraint.matcher()
+        while not (matcher.is_accepting and rng.random() < 0.1):
+            allowed = matcher.allowed_token_ids()
+            assert len(allowed) or matcher.is_accepting, matcher.text
+            if not len(allowed):
+                break
+            matcher.advance(int(allowed[rng.randrange(len(allowed))]))
+        assert encoded(tokenizer, matcher.text.decode()) == tuple(matcher.token_ids)
+        found += len(matcher.token_ids)
+    assert found > count
+
+
 def test_json_is_refused_because_decoding_does_not_give_it_back() -> None:
     vocabulary = Vocabulary.from_tokenizer_json(bert().to_str())
     with pytest.raises(LanguageError, match="canonical"):

@@ -13,6 +13,7 @@ use super::token_set::TokenSet;
 use super::token_transitions::{TokenTransitions, TransitionTargets};
 use super::tokens_by_char_class_exit::{CoarseCharClass, ExitTargets};
 use crate::normalization::FilterState;
+use crate::unigram::PieceEnds;
 use crate::{Vocabulary, VocabularyExtension};
 
 /// Maximum size of each table, in bytes; beyond it the least recently used entries are evicted. 12 MiB; chosen,
@@ -30,6 +31,8 @@ pub(super) struct TransitionTables {
     untabulated: Vec<u32>,
     /// With a normalizer, the state of its filter after each token with a transition.
     filter_states: Vec<FilterState>,
+    /// The pieces of a model with open pieces.
+    piece_ends: PieceEnds,
     targets: ByteBudgetCache<(BoundaryState, Boundary), TransitionTargets>,
     exits: ByteBudgetCache<CoarseCharClass, ExitTargets>,
     /// Tokens within a character class, by the state they lead to.
@@ -87,6 +90,11 @@ impl BpeEncoder {
     pub fn filter_state(&self, vocabulary: &Vocabulary, token: u32) -> FilterState {
         let states = &self.transition_tables(vocabulary).filter_states;
         states.get(token as usize).copied().unwrap_or(FilterState::WEAKEST)
+    }
+
+    /// Returns the ends of the tokens that are pieces; none if tokens are made by merging.
+    pub fn piece_ends(&self, vocabulary: &Vocabulary) -> &PieceEnds {
+        &self.transition_tables(vocabulary).piece_ends
     }
 
     /// Returns the states that tokens with a transition lead to from a state between characters, if
@@ -180,11 +188,16 @@ impl BpeEncoder {
                 .drain(..)
                 .map(|state| state.unwrap_or(FilterState::WEAKEST))
                 .collect();
+            let piece_ends = match self.is_merging() {
+                true => PieceEnds::default(),
+                false => PieceEnds::new(vocabulary, merged),
+            };
             let (targets, exits, targets_within_class) = Default::default();
             TransitionTables {
                 transitions,
                 untabulated,
                 filter_states,
+                piece_ends,
                 targets,
                 exits,
                 targets_within_class,
@@ -227,6 +240,7 @@ impl BpeEncoder {
         let tables = self.transition_tables.get().map_or(0, |tables| {
             tables.transitions.as_ref().map_or(0, TokenTransitions::memory_bytes)
                 + 4 * (tables.untabulated.len() + tables.filter_states.len())
+                + tables.piece_ends.memory_bytes()
                 + tables.targets.memory_bytes()
                 + tables.exits.memory_bytes()
                 + tables.targets_within_class.memory_bytes()

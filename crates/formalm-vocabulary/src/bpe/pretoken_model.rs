@@ -1,13 +1,15 @@
 //! The model that turns a pre-token into tokens: merge rules, a best segmentation, or the
 //! longest pieces.
 
+use std::sync::Arc;
+
 use formalm_core::CharSet;
 
 use super::encoder::{BpeEncoder, TokenOrigin};
 use super::token_set::set_bit;
 use super::whole_tokens::PretokenState;
 use crate::MaskWords;
-use crate::unigram::{OpenPiecesTable, UnigramModel};
+use crate::unigram::{OpenPieces, OpenPiecesTable, UnigramModel};
 use crate::wordpiece::WordPieceModel;
 
 /// The model of an encoder.
@@ -149,6 +151,52 @@ impl BpeEncoder {
             PretokenModel::WordPiece(model) => model.step(&from, token, begins),
         };
         Some(PretokenState::of_number(open_pieces.intern(next?)))
+    }
+
+    /// Returns the open pieces after a token; `Some(None)` if the token may not stand there. Returns
+    /// `None` for tokens that are no units of a model with open pieces: see
+    /// [`BpeEncoder::pretoken_step`].
+    pub fn open_pieces_after(
+        &self,
+        open_pieces: &OpenPiecesTable,
+        from: PretokenState,
+        token: u32,
+        begins: bool,
+    ) -> Option<Option<OpenPieces>> {
+        if self.origin(token) == TokenOrigin::Added {
+            return None;
+        }
+        let from = open_pieces.get(if begins { 0 } else { from.number() });
+        match &self.model {
+            PretokenModel::Merges => None,
+            PretokenModel::Unigram(model) => Some(model.step(&from, token, begins)),
+            PretokenModel::WordPiece(model) => Some(model.step(&from, token, begins)),
+        }
+    }
+
+    /// Returns the open pieces of a state.
+    pub fn open_pieces_at(
+        &self,
+        open_pieces: &OpenPiecesTable,
+        at: PretokenState,
+    ) -> Arc<OpenPieces> {
+        open_pieces.get(at.number())
+    }
+
+    /// Returns the state of a pre-token with open pieces.
+    pub fn numbered(&self, open_pieces: &OpenPiecesTable, open: OpenPieces) -> PretokenState {
+        PretokenState::of_number(open_pieces.intern(open))
+    }
+
+    /// Returns `true` if the canonical tokens of a pre-token that ends with `rest` begin with those
+    /// so far, given that the rest alone has tokens. Returns `None` if [`BpeEncoder::encode_rest`]
+    /// has to tell.
+    pub fn keeps_boundary(&self, open: &OpenPieces, rest: &[u8]) -> Option<bool> {
+        match &self.model {
+            PretokenModel::Merges => None,
+            PretokenModel::Unigram(model) => model.keeps_boundary(open, rest),
+            PretokenModel::WordPiece(model) => model.keeps_boundary(open, rest),
+        }
     }
 
     /// Sets the tokens that may not follow a state with open pieces, or not begin a pre-token, and

@@ -88,6 +88,19 @@ impl TokenSet {
         }
     }
 
+    /// Passes the set in parts: the index of a word of its bitmask, and some bits of that word.
+    pub fn for_each_word(&self, mut each: impl FnMut(usize, u32)) {
+        match self {
+            TokenSet::List(list) => {
+                list.iter().for_each(|&token| each(token as usize >> 5, 1 << (token & 31)));
+            }
+            TokenSet::Mask(words) => {
+                let words = words.iter().enumerate().filter(|&(_, &word)| word != 0);
+                words.for_each(|(at, &word)| each(at, word));
+            }
+        }
+    }
+
     /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
         match self {

@@ -283,6 +283,63 @@ impl UnigramModel {
         Some(OpenPieces { base, pairs: pairs.collect(), character: Vec::new() })
     }
 
+    /// Returns `true` if the best segmentation of a pre-token that ends with `rest` goes through the
+    /// boundary before it, given that the rest alone has tokens. Reads only as far as that is open.
+    /// Returns `None` if all must be read.
+    pub(crate) fn keeps_boundary(&self, from: &OpenPieces, rest: &[u8]) -> Option<bool> {
+        if !from.character.is_empty() || !(self.exact || self.encodes_all) {
+            return None;
+        }
+        // Per offset: the best score, and whether its segmentation goes through the boundary.
+        let mut best: Vec<Option<(f64, bool)>> = vec![Some((from.base, true))];
+        let offer = |best: &mut Vec<Option<(f64, bool)>>, end: usize, sum: f64, through: bool| {
+            let sum = self.arithmetic.store(sum);
+            if best.len() <= end {
+                best.resize(end + 1, None);
+            }
+            if best[end].is_none_or(|(most, _)| sum > most) {
+                best[end] = Some((sum, through));
+            }
+        };
+        for &(mut node, score) in &from.pairs {
+            for (at, &byte) in rest.iter().enumerate() {
+                let Some(child) = self.trie.child(node, byte) else { break };
+                node = child;
+                if let Some(piece) = self.trie.piece(node) {
+                    let sum = self.trie.pieces[piece as usize].score + score;
+                    offer(&mut best, at + 1, sum, false);
+                }
+            }
+        }
+        let mut start = 0;
+        while start < rest.len() {
+            let mut ahead = best[start..].iter().flatten().map(|one| one.1);
+            let first = ahead.next();
+            if let Some(through) = first
+                && ahead.all(|other| other == through)
+            {
+                return Some(through);
+            }
+            let Some((score, through)) = best[start] else { return Some(false) };
+            let width = char_len(rest[start]).min(rest.len() - start);
+            let mut node = ROOT;
+            let mut is_piece = false;
+            for (at, &byte) in rest.iter().enumerate().skip(start) {
+                let Some(child) = self.trie.child(node, byte) else { break };
+                node = child;
+                let Some(piece) = self.trie.piece(node) else { continue };
+                is_piece = is_piece || at + 1 == start + width;
+                let sum = self.trie.pieces[piece as usize].score + score;
+                offer(&mut best, at + 1, sum, through);
+            }
+            if !is_piece {
+                offer(&mut best, start + width, self.trie.unknown_score + score, through);
+            }
+            start += width;
+        }
+        Some(best.last().copied().flatten().is_some_and(|(_, through)| through))
+    }
+
     /// Appends the tokens of a pre-token, or returns `false` if it has none.
     pub(crate) fn encode(&self, text: &[u8], out: &mut Vec<u32>) -> bool {
         // Per offset: the best score, and the start and piece of the last unit.

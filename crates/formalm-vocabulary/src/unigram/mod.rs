@@ -24,10 +24,12 @@
 mod best_path;
 mod crossing_tokens;
 mod open_pieces;
+mod piece_ends;
 mod piece_trie;
 #[cfg(test)]
 mod random_model_tests;
 
 pub(crate) use best_path::UnigramModel;
 pub use open_pieces::{OpenPieces, OpenPiecesTable};
+pub use piece_ends::PieceEnds;
 pub(crate) use piece_trie::{PieceTrie, ScoreArithmetic, UnigramPiece};

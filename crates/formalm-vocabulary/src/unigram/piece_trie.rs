@@ -5,6 +5,9 @@ use rustc_hash::FxHashMap;
 /// The missing node, piece or token.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// Number of children up to which they are compared one by one. Chosen, not measured.
+const FEW_CHILDREN: usize = 8;
+
 /// The root of the trie.
 pub(crate) const ROOT: u32 = 0;
 
@@ -143,9 +146,12 @@ impl PieceTrie {
             return (child != NONE).then_some(child);
         }
         let range = self.child_range(node);
-        let at = self.child_bytes[range.clone()].iter().position(|&other| other >= byte)?;
-        let at = range.start + at;
-        (self.child_bytes[at] == byte).then(|| self.child_nodes[at])
+        let bytes = &self.child_bytes[range.clone()];
+        let at = match bytes.len() {
+            0..=FEW_CHILDREN => bytes.iter().position(|&other| other >= byte)?,
+            _ => bytes.partition_point(|&other| other < byte),
+        };
+        (*bytes.get(at)? == byte).then(|| self.child_nodes[range.start + at])
     }
 
     fn child_range(&self, node: u32) -> std::ops::Range<usize> {

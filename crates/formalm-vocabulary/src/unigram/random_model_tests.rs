@@ -141,6 +141,7 @@ fn texts(letters: usize, longest: usize) -> Vec<String> {
 fn states_accept_the_best_segmentation_of_every_text_and_no_other() {
     let mut random = Random(7);
     let (mut sequences, mut rounded) = (0usize, 0usize);
+    let mut kept = [0; 2];
     for _ in 0..10_000 {
         let case = case(&mut random);
         let model = model(&case);
@@ -154,12 +155,24 @@ fn states_accept_the_best_segmentation_of_every_text_and_no_other() {
             assert_eq!(encoded, tokens, "{text:?} {:?}", case.pieces);
             expected.extend(tokens);
         }
+        let rests = texts(4, 3);
         // Every sequence that the states allow, by reading every token.
         let mut found: FxHashSet<Vec<u32>> = FxHashSet::default();
         let mut pending = vec![(OpenPieces::default(), String::new(), Vec::<u32>::new())];
         while let Some((state, text, tokens)) = pending.pop() {
             if state.character.is_empty() && text.chars().count() <= longest {
                 found.insert(tokens.clone());
+            }
+            for _ in 0..3 {
+                let rest = &rests[random.below(rests.len() as u64) as usize];
+                if rest.is_empty() || !model.encode(rest.as_bytes(), &mut Vec::new()) {
+                    continue;
+                }
+                if let Some(keeps) = model.keeps_boundary(&state, rest.as_bytes()) {
+                    let all = model.encode_rest(&state, rest.as_bytes(), &mut Vec::new());
+                    assert_eq!(keeps, all, "{rest:?} {:?} {state:?}", case.pieces);
+                    kept[usize::from(keeps)] += 1;
+                }
             }
             let (mut forbidden, mut near) = (FxHashSet::default(), FxHashSet::default());
             model.for_each_forbidden(
@@ -204,6 +217,7 @@ fn states_accept_the_best_segmentation_of_every_text_and_no_other() {
         assert!(found == expected, "{:?}", case.pieces);
     }
     assert!(sequences > 300_000 && rounded > 1_000, "{sequences} {rounded}");
+    assert!(kept.into_iter().min() > Some(100_000), "{kept:?}");
 }
 
 #[test]

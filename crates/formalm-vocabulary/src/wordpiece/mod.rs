@@ -140,6 +140,12 @@ impl WordPieceModel {
         Some(nodes.into_iter().map(|open| (open, 0.0)).collect())
     }
 
+    /// Returns `true` inside a word if no piece that is open is completed by a text; `None` before
+    /// a word.
+    pub(crate) fn keeps_boundary(&self, from: &OpenPieces, text: &[u8]) -> Option<bool> {
+        (from.base() == INSIDE).then(|| self.read(from, text).is_some())
+    }
+
     /// Passes the tokens that would complete an open piece, and those that do not begin a word or
     /// do, as `begins` tells.
     pub(crate) fn for_each_forbidden(

@@ -4,29 +4,25 @@
 //! language can be completed by text for which the segmentation through its end stays the best. A
 //! known completion of the language shows it nearly always: the text between the end and the next
 //! boundary is segmented once ([`BpeEncoder::encode_rest`]). Where no token contains the last
-//! character so far and the first one of a completion, all tokens of a group are settled at once.
-//! A search over tokens decides the rest.
+//! character so far and the first one of a completion, all tokens with that last character are
+//! settled at once ([`Completions`]). A search over tokens decides the rest.
 //!
 //! [`BpeEncoder::encode_rest`]: formalm_vocabulary::bpe::BpeEncoder::encode_rest
 
-use formalm_core::{Error, LazyDfa, ReadingHints, Resource, deadline::check_deadline};
-use formalm_machines::{MaskClasses, SPECIAL_BYTE};
-use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, TokenOrigin, TokenSet};
+use std::sync::Arc;
+
+use formalm_core::{Error, ReadingHints, Resource, deadline::check_deadline};
+use formalm_machines::MaskClasses;
+use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, TokenSet};
 use rustc_hash::FxHashSet;
 
 use super::super::joint_targets::TokenChoice;
 use super::super::product::{Product, ProductState};
 use super::super::subsets::SubsetElement;
 use super::super::{MAX_STEPS, ProductContext};
-use super::{Liveness, MAX_POSITIONS};
-use crate::mask::{MaskWords, has, patch};
-
-/// Number of first bytes with which completions are tried. Chosen, not measured.
-const FIRST_BYTES_TRIED: usize = 12;
-
-/// Maximum length in bytes of the completion of a text that is tokenized as evidence. Chosen, not
-/// measured.
-const MAX_COMPLETION_BYTES: usize = 4096;
+use super::completions::Completions;
+use super::{ElementGroups, Liveness, MAX_POSITIONS};
+use crate::mask::{MaskWords, patch};
 
 /// The state of the pre-token before a token, and the boundary before the token.
 #[derive(Clone, Copy)]
@@ -35,10 +31,24 @@ struct TokenStart {
     boundary: Boundary,
 }
 
-/// The tokens that open pieces forbid: all at once, and those that have to be asked one by one.
+/// Bitmasks of the tokens that open pieces forbid: all at once, and those that have to be asked one
+/// by one.
 struct CrossedTokens {
     forbidden: Vec<u32>,
     near: Vec<u32>,
+}
+
+impl CrossedTokens {
+    fn after<K: MaskClasses>(
+        context: ProductContext<'_, K>,
+        pretoken: (PretokenState, bool),
+        words: usize,
+    ) -> CrossedTokens {
+        let (mut forbidden, mut near) = (vec![0; words], vec![0; words]);
+        let list = context.encoder.forbid_crossed(context.open_pieces, pretoken, &mut forbidden);
+        patch(&mut near, &list, &[]);
+        CrossedTokens { forbidden, near }
+    }
 }
 
 impl Liveness {
@@ -51,34 +61,46 @@ impl Liveness {
         choice: TokenChoice,
         (inside, begins): (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
-        let mut crossed = CrossedTokens { forbidden: vec![0; inside.len()], near: Vec::new() };
-        crossed.near = context.encoder.forbid_crossed(
-            context.open_pieces,
-            (element.pretoken, false),
-            &mut crossed.forbidden,
-        );
+        let count = inside.len();
+        let mut crossed = CrossedTokens::after(context, (element.pretoken, false), count);
         for (token, _) in product.after_special(context, element.product_state)? {
             patch(begins, &[token], &[]);
         }
         for boundary in BOUNDARIES {
             if boundary == Boundary::Pretoken {
-                crossed.forbidden.fill(0);
-                crossed.near = context.encoder.forbid_crossed(
-                    context.open_pieces,
-                    (PretokenState::PLAIN, true),
-                    &mut crossed.forbidden,
-                );
+                crossed = CrossedTokens::after(context, (PretokenState::PLAIN, true), count);
             }
             let start = TokenStart { pretoken: element.pretoken, boundary };
             let words = if boundary == Boundary::Inside { &mut *inside } else { &mut *begins };
-            for (next, tokens) in self.groups(context, product, (element, boundary), choice)? {
+            let groups = self.kept_groups(context, product, (element, boundary), choice)?;
+            for (next, tokens) in &*groups {
                 let next = next.product_state;
-                self.add_live_on_best_path(
-                    context, product, start, next, &crossed, &tokens, words,
-                )?;
+                self.add_live_on_best_path(context, product, start, next, &crossed, tokens, words)?;
             }
         }
         Ok(())
+    }
+
+    /// Returns the tokens that may follow an element at a boundary, grouped by target. They do not
+    /// depend on open pieces, so the elements of a product state share them.
+    fn kept_groups<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        (element, boundary): (SubsetElement, Boundary),
+        choice: TokenChoice<'_>,
+    ) -> Result<Arc<ElementGroups>, Error> {
+        let key = (element.product_state, boundary);
+        let is_kept = choice == TokenChoice::All;
+        if is_kept && let Some(known) = self.kept_groups.get(&key) {
+            return Ok(known);
+        }
+        let groups = Arc::new(self.groups(context, product, (element, boundary), choice)?);
+        if is_kept {
+            let bytes = groups.iter().map(|(_, tokens)| 24 + tokens.memory_bytes()).sum();
+            self.kept_groups.insert(key, Arc::clone(&groups), bytes);
+        }
+        Ok(groups)
     }
 
     /// Sets the live tokens of a group with one target.
@@ -94,42 +116,83 @@ impl Liveness {
         words: &mut MaskWords,
     ) -> Result<(), Error> {
         let encoder = context.encoder;
+        let ends = encoder.piece_ends(context.vocabulary);
         let is_clean = self.is_settled(context, product, next)?;
-        // No token contains the last byte of these tokens before the next character.
-        let next_byte = match is_clean {
-            true => None,
-            false => self.safe_byte(context, product, next)?,
+        let mut completions = match is_clean {
+            true => Completions::default(),
+            false => self.take_completions(context, product, next)?,
         };
+        // Tokens that are settled with others like them, and those that are not.
         let mut single = Vec::new();
-        tokens.find(|token| {
-            if has(&crossed.forbidden, token) {
-                return None::<()>;
+        let mut failed = None;
+        tokens.for_each_word(|at, word| {
+            let candidates = word & !crossed.forbidden[at];
+            let pieces = candidates & ends.pieces(at) & !crossed.near[at];
+            let mut settled = if is_clean { pieces } else { 0 };
+            let mut open = pieces & !settled;
+            while open != 0 && failed.is_none() {
+                let bit = open & open.wrapping_neg();
+                let last = ends.last_byte(32 * at as u32 + bit.trailing_zeros());
+                match completions.are_apart_from(context, product, next, last) {
+                    Ok(true) => settled |= bit,
+                    Ok(false) => {}
+                    Err(error) => failed = Some(error),
+                }
+                open &= open - 1;
             }
-            let is_piece = encoder.origin(token) == TokenOrigin::Merged
-                && crossed.near.binary_search(&token).is_err();
-            let last = || context.vocabulary.token_bytes(token).and_then(<[u8]>::last).copied();
-            let is_apart = || {
-                next_byte.zip(last()).is_some_and(|(next, last)| !encoder.may_adjoin(last, next))
-            };
-            if is_piece && (is_clean || is_apart()) {
-                patch(words, &[token], &[]);
-            } else {
-                single.push(token);
+            words[at] |= settled;
+            let mut open = candidates & !settled;
+            while open != 0 {
+                single.push(32 * at as u32 + open.trailing_zeros());
+                open &= open - 1;
             }
-            None
         });
+        if !is_clean {
+            self.completions.insert(next, completions);
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
         for token in single {
-            check_deadline()?;
-            let begins = start.boundary != Boundary::Inside;
-            let Some(pretoken) = context.pretoken_step(start.pretoken, token, begins) else {
-                continue;
-            };
-            let element = SubsetElement { product_state: next, pretoken };
-            if self.is_live_on_best_path(context, product, element)? {
+            if self.is_token_live(context, product, start, next, (token, is_clean))? {
                 patch(words, &[token], &[]);
             }
         }
         Ok(())
+    }
+
+    /// Returns `true` if a token may stand there and can be completed.
+    fn is_token_live<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        start: TokenStart,
+        next: ProductState,
+        (token, is_clean): (u32, bool),
+    ) -> Result<bool, Error> {
+        check_deadline()?;
+        let (encoder, open_pieces) = (context.encoder, context.open_pieces);
+        let begins = start.boundary != Boundary::Inside;
+        // Most states are not met again, so they are numbered only if a search may visit them.
+        let pretoken = match encoder.open_pieces_after(open_pieces, start.pretoken, token, begins) {
+            Some(None) => return Ok(false),
+            Some(Some(open)) => {
+                let is_settled = is_clean
+                    || self
+                        .completions
+                        .get(&next)
+                        .is_some_and(|known| known.one_is_known_after(encoder, &open));
+                if open.is_between_characters() && is_settled {
+                    return Ok(true);
+                }
+                encoder.numbered(open_pieces, open)
+            }
+            None => match context.pretoken_step(start.pretoken, token, begins) {
+                Some(pretoken) => pretoken,
+                None => return Ok(false),
+            },
+        };
+        self.is_live_on_best_path(context, product, SubsetElement { product_state: next, pretoken })
     }
 
     /// Returns `true` if the text can be completed after a boundary at a product state. `false`
@@ -145,22 +208,17 @@ impl Liveness {
             || context.encoder.encodes_all() && product.is_clean(context, product_state)?)
     }
 
-    /// Returns a byte with which a completion begins that has canonical tokens if no piece is open
-    /// before it.
-    fn safe_byte<K: MaskClasses>(
+    /// Returns the known completions of a product state, to be put back.
+    fn take_completions<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
         product_state: ProductState,
-    ) -> Result<Option<u8>, Error> {
-        let splitter = context.encoder.splitter();
-        if !splitter.is_between_characters(product.parts(product_state).1)
-            || !product.is_productive(context, product_state)?
-        {
-            return Ok(None);
+    ) -> Result<Completions, Error> {
+        match self.completions.remove(&product_state) {
+            Some(known) => Ok(known),
+            None => Completions::new(context, product, product_state),
         }
-        let fresh = context.encoder.fresh_state(context.open_pieces);
-        witness(context, product, SubsetElement { product_state, pretoken: fresh }, None)
     }
 
     /// Returns `true` if the text can be completed after an element.
@@ -200,13 +258,10 @@ impl Liveness {
         if encoder.splitter().is_in_added_token(product.parts(product_state).1) {
             return Ok(None);
         }
-        for first in firsts(context, product, product_state)? {
-            check_deadline()?;
-            if witness(context, product, element, first)?.is_some() {
-                return Ok(Some(true));
-            }
-        }
-        Ok(None)
+        let mut completions = self.take_completions(context, product, product_state)?;
+        let live = completions.one_fits(context, product, element);
+        self.completions.insert(product_state, completions);
+        Ok(live?.then_some(true))
     }
 
     /// Searches for a completion token by token.
@@ -279,80 +334,4 @@ impl Liveness {
         self.best_path_verdicts.extend(visited.into_iter().map(|(element, _)| (element, false)));
         Ok(false)
     }
-}
-
-/// Returns the first bytes with which completions are tried; `None` for the shortest one.
-fn firsts<K: MaskClasses>(
-    context: ProductContext<'_, K>,
-    product: &Product,
-    product_state: ProductState,
-) -> Result<impl Iterator<Item = Option<u8>> + use<K>, Error> {
-    let live = context.machine.live_bytes(product.parts(product_state).0)?;
-    let few: Vec<u8> = live.iter().take(FIRST_BYTES_TRIED).collect();
-    Ok([None].into_iter().chain(few.into_iter().map(Some)))
-}
-
-/// Returns a completion of the language, which begins with a given byte, if short.
-fn completion<K: MaskClasses>(
-    context: ProductContext<'_, K>,
-    product: &mut Product,
-    product_state: ProductState,
-    first: Option<u8>,
-) -> Result<Option<Vec<u8>>, Error> {
-    let mut state = product.parts(product_state).0;
-    let mut text = Vec::new();
-    if let Some(first) = first {
-        let Some(next) = context.machine.step(state, first)? else { return Ok(None) };
-        text.push(first);
-        state = next;
-    }
-    while let Some((byte, next)) = product.completion_hop(context, state)? {
-        if byte == SPECIAL_BYTE || text.len() == MAX_COMPLETION_BYTES {
-            return Ok(None);
-        }
-        text.push(byte);
-        state = next;
-    }
-    Ok(Some(text))
-}
-
-/// Returns `true` if a text that begins at a boundary has canonical tokens.
-fn is_encoded<K: MaskClasses>(context: ProductContext<'_, K>, text: Vec<u8>) -> bool {
-    String::from_utf8(text).is_ok_and(|text| context.encoder.encode(&text).is_some())
-}
-
-/// Returns the first byte of a completion that has canonical tokens after an element; `None` proves
-/// nothing.
-fn witness<K: MaskClasses>(
-    context: ProductContext<'_, K>,
-    product: &mut Product,
-    element: SubsetElement,
-    first: Option<u8>,
-) -> Result<Option<u8>, Error> {
-    let SubsetElement { product_state, pretoken } = element;
-    let Some(rest) = product.rest_of_pretoken(context, product_state, first)? else {
-        return Ok(None);
-    };
-    let continues = match rest.is_empty() {
-        true => {
-            context.encoder.pretoken_may_end(pretoken)
-                && !context.encoder.is_inside_character(context.open_pieces, pretoken)
-        }
-        false => {
-            let tokens = &mut Vec::new();
-            context.encoder.encode_rest(context.open_pieces, pretoken, &rest, tokens)
-        }
-    };
-    if !continues {
-        return Ok(None);
-    }
-    // The end of the rest is a boundary, from which the language can be completed.
-    if context.encoder.encodes_all() {
-        return Ok(rest.first().copied());
-    }
-    let Some(text) = completion(context, product, product_state, first)? else {
-        return Ok(None);
-    };
-    let is_witness = text.starts_with(&rest) && is_encoded(context, text[rest.len()..].to_vec());
-    Ok(text.first().copied().filter(|_| is_witness))
 }

@@ -7,16 +7,20 @@
 //! dead.
 
 mod best_path;
+mod completions;
 mod witnesses;
 
+use std::sync::Arc;
+
 use formalm_core::{
-    Error, LazyDfa, ReadingHints, Resource, deadline::check_deadline, map_slot_bytes,
+    Error, LazyDfa, LruCache, ReadingHints, Resource, deadline::check_deadline, map_slot_bytes,
     set_slot_bytes,
 };
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{Boundary, PretokenState, TokenOrigin, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::completions::Completions;
 use self::witnesses::{first_clean, first_witnesses};
 use super::joint_targets::{GroupTokens, JointTarget, TokenChoice};
 use super::language_targets::LanguageTargetCache;
@@ -35,6 +39,10 @@ const MAX_WITNESSES: usize = 8;
 /// Maximum number of witnesses that are single bytes inside a character. Chosen, not measured.
 const MAX_BYTE_WITNESSES: usize = 3;
 
+/// Size of the kept groups of tokens, in bytes: those of a hundred states with a vocabulary of 32,000
+/// tokens. 4 MiB; chosen, not measured.
+const MAX_GROUP_BYTES: usize = 4 << 20;
+
 /// Tokens grouped by the element that they lead to.
 pub(super) type ElementGroups = Vec<(SubsetElement, GroupTokens)>;
 
@@ -48,6 +56,10 @@ pub(crate) struct Liveness {
     language_targets: LanguageTargetCache,
     /// Per element with open pieces, whether it can be completed.
     best_path_verdicts: FxHashMap<SubsetElement, bool>,
+    /// Per product state, completions that settle many elements with open pieces.
+    completions: FxHashMap<ProductState, Completions>,
+    /// Tokens by target, which all elements of a product state with open pieces share.
+    kept_groups: LruCache<(ProductState, Boundary), Arc<ElementGroups>, MAX_GROUP_BYTES>,
 }
 
 impl Liveness {
@@ -398,6 +410,9 @@ impl Liveness {
         map_slot_bytes(&self.witnesses)
             + 16 * self.witnesses.len()
             + map_slot_bytes(&self.best_path_verdicts)
+            + map_slot_bytes(&self.completions)
+            + self.kept_groups.size()
+            + self.completions.values().map(Completions::memory_bytes).sum::<usize>()
             + set_slot_bytes(&self.dead)
             + set_slot_bytes(&self.undecided)
             + self.language_targets.memory_bytes()

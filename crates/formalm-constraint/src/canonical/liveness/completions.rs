@@ -1,0 +1,247 @@
+//! Known completions of a product state, for tokenizers with open pieces.
+//!
+//! ```text
+//!  text so far … t h e │ " , …        rest of the pre-token along a completion of the language
+//!                    e    "           no token contains `e"`: whatever ends with `e` is settled
+//! ```
+//!
+//! The segmentation through the end of a text stays the best if no piece that is open there is
+//! completed by what follows. Nearly always one of a few completions shows it, for all tokens with
+//! one last byte at once. Completions are kept, because the same states recur in every mask.
+
+use formalm_core::{ByteSet, Error, LazyDfa, deadline::check_deadline};
+use formalm_machines::{MaskClasses, SPECIAL_BYTE};
+use formalm_vocabulary::bpe::BpeEncoder;
+use formalm_vocabulary::unigram::OpenPieces;
+
+use super::super::ProductContext;
+use super::super::product::{Product, ProductState};
+use super::super::subsets::SubsetElement;
+
+/// Number of first bytes with which completions are tried for one element. Chosen, not measured.
+const FIRST_BYTES_TRIED: usize = 12;
+
+/// Number of completions kept per product state. Chosen, not measured.
+const MAX_KEPT: usize = 40;
+
+/// Number of completions that are read for a single token. Chosen, not measured.
+const MAX_READ: usize = 4;
+
+/// Maximum length in bytes of the completion of a text that is tokenized as evidence. Chosen, not
+/// measured.
+const MAX_COMPLETION_BYTES: usize = 4096;
+
+/// The completions of a product state that begin with one byte each.
+#[derive(Debug, Default)]
+pub(super) struct Completions {
+    /// The completions that were tried; the first is the shortest one.
+    tried: Vec<Tried>,
+    /// Last bytes of tokens that are settled, and all that were asked for.
+    settled: ByteSet,
+    asked: ByteSet,
+    /// First bytes of completions with canonical tokens if no piece is open before them.
+    safe: ByteSet,
+}
+
+/// An attempt to complete the language.
+#[derive(Debug)]
+struct Tried {
+    /// The first byte of the completion; `None` for the shortest one.
+    first: Option<u8>,
+    /// The rest of the pre-token. What follows it has canonical tokens. `None` if none was found.
+    rest: Option<Box<[u8]>>,
+    /// The rest has canonical tokens if no piece is open before it.
+    is_safe: bool,
+}
+
+impl Completions {
+    /// Finds the shortest completion.
+    pub(super) fn new<K: MaskClasses>(
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        product_state: ProductState,
+    ) -> Result<Completions, Error> {
+        let mut completions = Completions::default();
+        completions.try_first(context, product, product_state, None)?;
+        Ok(completions)
+    }
+
+    /// Returns `true` if some completion begins with a byte that follows `last` in no token, and has
+    /// canonical tokens.
+    #[inline]
+    pub(super) fn are_apart_from<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        product_state: ProductState,
+        last: u8,
+    ) -> Result<bool, Error> {
+        if !self.asked.contains(last) {
+            self.asked.insert(last);
+            if self.find_apart_from(context, product, product_state, last)? {
+                self.settled.insert(last);
+            }
+        }
+        Ok(self.settled.contains(last))
+    }
+
+    fn find_apart_from<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        product_state: ProductState,
+        last: u8,
+    ) -> Result<bool, Error> {
+        let is_apart = |next: u8| !context.encoder.may_adjoin(last, next);
+        if self.safe.iter().any(is_apart) {
+            return Ok(true);
+        }
+        let (state, splitter_state) = product.parts(product_state);
+        if !context.encoder.splitter().is_between_characters(splitter_state) {
+            return Ok(false);
+        }
+        let live = context.machine.live_bytes(state)?;
+        for next in live.iter().filter(|&next| is_apart(next)) {
+            if self.tried.len() == MAX_KEPT {
+                break;
+            }
+            check_deadline()?;
+            self.try_first(context, product, product_state, Some(next))?;
+            if self.safe.contains(next) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Finds the completion with a first byte, unless that was tried.
+    fn try_first<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        product_state: ProductState,
+        first: Option<u8>,
+    ) -> Result<&Tried, Error> {
+        let known = self.tried.iter().position(|one| one.first == first);
+        let at = known.unwrap_or(self.tried.len());
+        if known.is_none() {
+            let rest = completion(context, product, product_state, first)?;
+            let mut tried = Tried { first, rest, is_safe: false };
+            let splitter_state = product.parts(product_state).1;
+            let next = tried.rest.as_deref().and_then(<[u8]>::first).copied();
+            if let Some(next) = next
+                && context.encoder.splitter().is_between_characters(splitter_state)
+            {
+                let pretoken = context.encoder.fresh_state(context.open_pieces);
+                tried.is_safe = tried.fits(context, SubsetElement { product_state, pretoken });
+                if tried.is_safe {
+                    self.safe.insert(next);
+                }
+            }
+            self.tried.push(tried);
+        }
+        Ok(&self.tried[at])
+    }
+
+    /// Returns `true` if a known completion has canonical tokens after open pieces. `false` proves
+    /// nothing.
+    pub(super) fn one_is_known_after(&self, encoder: &BpeEncoder, open: &OpenPieces) -> bool {
+        let safe = self.tried.iter().filter(|one| one.is_safe).take(MAX_READ);
+        safe.filter_map(|one| one.rest.as_deref())
+            .any(|rest| encoder.keeps_boundary(open, rest) == Some(true))
+    }
+
+    /// Returns `true` if a completion has canonical tokens after an element. `false` proves nothing.
+    pub(super) fn one_fits<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        element: SubsetElement,
+    ) -> Result<bool, Error> {
+        let live = context.machine.live_bytes(product.parts(element.product_state).0)?;
+        let few = live.iter().take(FIRST_BYTES_TRIED).map(Some);
+        for first in [None].into_iter().chain(few) {
+            check_deadline()?;
+            if self
+                .try_first(context, product, element.product_state, first)?
+                .fits(context, element)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the approximate memory in use outside the value itself, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let rests = self.tried.iter().filter_map(|one| one.rest.as_deref());
+        size_of::<Tried>() * self.tried.capacity() + rests.map(<[u8]>::len).sum::<usize>()
+    }
+}
+
+impl Tried {
+    /// Returns `true` if the completion has canonical tokens after an element.
+    fn fits<K: MaskClasses>(&self, context: ProductContext<'_, K>, element: SubsetElement) -> bool {
+        let Some(rest) = &self.rest else { return false };
+        let (encoder, open_pieces) = (context.encoder, context.open_pieces);
+        if rest.is_empty() {
+            return encoder.pretoken_may_end(element.pretoken)
+                && !encoder.is_inside_character(open_pieces, element.pretoken);
+        }
+        let open = encoder.open_pieces_at(open_pieces, element.pretoken);
+        let known = if self.is_safe { encoder.keeps_boundary(&open, rest) } else { None };
+        known.unwrap_or_else(|| {
+            encoder.encode_rest(open_pieces, element.pretoken, rest, &mut Vec::new())
+        })
+    }
+}
+
+/// Returns the rest of the pre-token along a completion of the language, which begins with a given
+/// byte, if what follows the rest has canonical tokens.
+fn completion<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    product: &mut Product,
+    product_state: ProductState,
+    first: Option<u8>,
+) -> Result<Option<Box<[u8]>>, Error> {
+    let Some(rest) = product.rest_of_pretoken(context, product_state, first)? else {
+        return Ok(None);
+    };
+    // The end of the rest is a boundary, from which the language can be completed.
+    if !context.encoder.encodes_all() {
+        let Some(text) = completion_text(context, product, product_state, first)? else {
+            return Ok(None);
+        };
+        let is_encoded = |text: &[u8]| {
+            std::str::from_utf8(text).is_ok_and(|text| context.encoder.encode(text).is_some())
+        };
+        if !text.starts_with(&rest) || !is_encoded(&text[rest.len()..]) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(rest.into()))
+}
+
+/// Returns a completion of the language, which begins with a given byte, if short.
+fn completion_text<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    product: &mut Product,
+    product_state: ProductState,
+    first: Option<u8>,
+) -> Result<Option<Vec<u8>>, Error> {
+    let mut state = product.parts(product_state).0;
+    let mut text = Vec::new();
+    if let Some(first) = first {
+        let Some(next) = context.machine.step(state, first)? else { return Ok(None) };
+        text.push(first);
+        state = next;
+    }
+    while let Some((byte, next)) = product.completion_hop(context, state)? {
+        if byte == SPECIAL_BYTE || text.len() == MAX_COMPLETION_BYTES {
+            return Ok(None);
+        }
+        text.push(byte);
+        state = next;
+    }
+    Ok(Some(text))
+}
