@@ -17,28 +17,40 @@ const MAX_CACHED_CLASSES: usize = 256;
 /// if a partial cover leaves that undecided.
 type ClassKey = (u128, [ClassCover; WIDE_PARTS], Option<CharSet>);
 
+/// A class, and a maximum number of characters.
+type CacheKey = (ClassKey, Option<u32>);
+
 /// The cache.
 #[derive(Debug, Default)]
 pub(crate) struct ClassMaskCache {
-    kept: ForkSafeMutex<LruCache<ClassKey, Arc<MaskWords>, MAX_CACHED_CLASSES>>,
+    kept: ForkSafeMutex<LruCache<CacheKey, Arc<MaskWords>, MAX_CACHED_CLASSES>>,
 }
 
 impl ClassMaskCache {
     /// Returns the mask of the whole-character tokens within a class. Tokens that end in a partial
     /// character are included if the class has every character beyond ASCII.
+    /// Tokens of more than `most` characters are not.
     pub(crate) fn get(
         &self,
         tables: (&TokenBytes, &ClassMasks),
-        ascii: u128,
-        wide: [ClassCover; WIDE_PARTS],
+        (ascii, wide): (u128, [ClassCover; WIDE_PARTS]),
         class: &CharSet,
+        most: Option<u32>,
     ) -> Arc<MaskWords> {
         let set = (ascii, wide, wide.contains(&ClassCover::Partial).then(|| class.clone()));
-        if let Some(mask) = self.kept.lock().get(&set) {
+        let key = (set, most);
+        if let Some(mask) = self.kept.lock().get(&key) {
             return mask;
         }
-        let mask: Arc<MaskWords> = compute_class_mask(tables, &set).into();
-        self.kept.lock().insert(set, Arc::clone(&mask), 1);
+        let mask: Arc<MaskWords> = match most {
+            None => compute_class_mask(tables, &key.0).into(),
+            Some(most) => {
+                let mut words = self.get(tables, (ascii, wide), class, None).to_vec();
+                tables.1.limit_characters(most, &mut words);
+                words.into()
+            }
+        };
+        self.kept.lock().insert(key, Arc::clone(&mask), 1);
         mask
     }
 }

@@ -218,7 +218,21 @@ impl Vocabulary {
         class: &CharSet,
     ) -> Arc<MaskWords> {
         let tables = (&*self.tokens, &self.tables.classes);
-        self.tables.class_mask_cache.get(tables, ascii, wide, class)
+        self.tables.class_mask_cache.get(tables, (ascii, wide), class, None)
+    }
+
+    /// As [`Vocabulary::class_mask`], without the tokens of more than `most` characters, counting a
+    /// partial one at the end. Returns `None` if `most > 16`.
+    pub fn limited_class_mask(
+        &self,
+        ascii: u128,
+        wide: [ClassCover; WIDE_PARTS],
+        class: &CharSet,
+        most: u32,
+    ) -> Option<Arc<MaskWords>> {
+        let tables = (&*self.tokens, &self.tables.classes);
+        self.tables.classes.at_most_characters(most as usize)?;
+        Some(self.tables.class_mask_cache.get(tables, (ascii, wide), class, Some(most)))
     }
 
     /// Returns the length of the longest token, in bytes.

@@ -11,6 +11,9 @@ use crate::LexicalMachine;
 /// class. A higher value finds fewer references. Chosen, not measured.
 const MIN_REFERENCE_LETTERS: usize = 14;
 
+/// The same for the ten digits: all but a leading zero, or two more. Chosen, not measured.
+const MIN_REFERENCE_DIGITS: usize = 8;
+
 /// Reads mask classes byte by byte to compute one mask.
 ///
 /// Classes met on the way can outnumber those of real inputs by far, so a machine may keep them
@@ -80,25 +83,24 @@ pub trait MaskShortcuts: ClassAutomaton {
     }
 
     /// Returns a repetition that differs from this class along few strings, if there is one. By
-    /// default this is the class that most letters lead to.
+    /// default this is the class that most letters lead to, or the unlimited repetition that most
+    /// digits lead to.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
     fn reference_class(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
-        let mut counts: Vec<(MaskClassId, usize)> = Vec::new();
-        for byte in (b'a'..=b'z').chain(b'A'..=b'Z') {
-            if let Some(next) = self.step(class, byte)?
-                && next != class
-            {
-                match counts.iter_mut().find(|(known, _)| *known == next) {
-                    Some((_, count)) => *count += 1,
-                    None => counts.push((next, 1)),
-                }
-            }
+        let letters = (b'a'..=b'z').chain(b'A'..=b'Z');
+        if let Some(next) = most_common_class(self, (class, letters), MIN_REFERENCE_LETTERS)? {
+            return Ok(Some(next));
         }
-        let most = counts.into_iter().max_by_key(|&(_, count)| count);
-        Ok(most.filter(|&(_, count)| count >= MIN_REFERENCE_LETTERS).map(|(next, _)| next))
+        let Some(next) = most_common_class(self, (class, b'0'..=b'9'), MIN_REFERENCE_DIGITS)?
+        else {
+            return Ok(None);
+        };
+        // A limited repetition differs along most strings of digits.
+        let is_unlimited = self.step(next, b'9')? == Some(next);
+        Ok(is_unlimited.then_some(next))
     }
 
     /// Returns the class under which the mask of a scratch class may be cached.
@@ -119,6 +121,27 @@ pub trait MaskShortcuts: ClassAutomaton {
     ) -> Result<Option<ByteSet>, Error> {
         Ok(None)
     }
+}
+
+/// Returns the class other than `class` that most bytes lead to, if at least `least` do.
+fn most_common_class<K: ClassAutomaton + ?Sized>(
+    classes: &K,
+    (class, bytes): (MaskClassId, impl Iterator<Item = u8>),
+    least: usize,
+) -> Result<Option<MaskClassId>, Error> {
+    let mut counts: Vec<(MaskClassId, usize)> = Vec::new();
+    for byte in bytes {
+        if let Some(next) = classes.step(class, byte)?
+            && next != class
+        {
+            match counts.iter_mut().find(|(known, _)| *known == next) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((next, 1)),
+            }
+        }
+    }
+    let most = counts.into_iter().max_by_key(|&(_, count)| count);
+    Ok(most.filter(|&(_, count)| count >= least).map(|(next, _)| next))
 }
 
 /// Classes inside JSON strings.
