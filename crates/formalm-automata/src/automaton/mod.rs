@@ -17,6 +17,7 @@ pub(crate) mod fork_safe_automaton;
 mod literal_automaton;
 mod liveness;
 mod narrow_alternatives;
+mod parts;
 mod shortest_completion;
 pub(crate) mod transition_table;
 
@@ -31,6 +32,7 @@ use formalm_core::{
 
 use crate::automaton::byte_classes::ByteClasses;
 use crate::automaton::liveness::LivenessSearch;
+use crate::automaton::parts::PartDigests;
 use crate::automaton::shortest_completion::{CompletionSearch, ShortestWord};
 use crate::automaton::transition_table::{DEAD, StateFlags, StateIndex, TransitionRows, UNKNOWN};
 use crate::language_expression::Expression;
@@ -78,6 +80,7 @@ const KNOWN_LIVE: u32 = 1 << 31;
 struct AutomatonCore {
     deriver: Deriver,
     index: StateIndex,
+    parts: PartDigests,
 }
 
 /// A lazy deterministic automaton over bytes, shared freely between threads.
@@ -148,7 +151,8 @@ impl Automaton {
         let pure = terms.properties(start).pure;
         let endless = terms.recognizers.has_many_states();
         let losses = terms.recognizers.losses();
-        let core = AutomatonCore { deriver, index: StateIndex::default() };
+        let core =
+            AutomatonCore { deriver, index: StateIndex::default(), parts: PartDigests::default() };
         let mut automaton = Automaton {
             expression: expression.clone(),
             core: ForkSafeMutex::new(core),
@@ -180,7 +184,11 @@ impl Automaton {
         Some(Automaton {
             expression: self.expression.clone(),
             flags: self.flags.copy(&index),
-            core: ForkSafeMutex::new(AutomatonCore { deriver, index }),
+            core: ForkSafeMutex::new(AutomatonCore {
+                deriver,
+                index,
+                parts: PartDigests::default(),
+            }),
             classes: self.classes.clone(),
             rows: TransitionRows::sparse(),
             losses,
@@ -370,12 +378,17 @@ impl LazyDfa for Automaton {
         size_of::<Automaton>()
             + core.deriver.memory_bytes()
             + core.index.memory_bytes()
+            + core.parts.memory_bytes()
             + self.rows.memory_bytes()
             + self.flags.memory_bytes()
     }
 }
 
-impl ReadingHints for Automaton {}
+impl ReadingHints for Automaton {
+    fn reads_text(&self) -> bool {
+        self.utf8
+    }
+}
 
 impl CompletionHints for Automaton {}
 

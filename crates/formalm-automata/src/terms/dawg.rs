@@ -6,7 +6,7 @@
 
 use std::convert::Infallible;
 
-use formalm_core::{CharSet, ClassCover, Interner, WIDE_PARTS};
+use formalm_core::{CharSet, ClassCover, Interner, WIDE_PARTS, memory_bytes};
 use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
 use rustc_hash::FxHashMap;
 
@@ -15,6 +15,8 @@ use crate::terms::INITIAL_CAPACITY;
 /// Identifies a node of one [`Dawgs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct DawgId(pub(crate) u32);
+
+memory_bytes!(none: DawgId);
 
 /// The node that accepts only the empty string.
 pub(crate) const END: DawgId = DawgId(0);

@@ -18,6 +18,7 @@ use formalm_vocabulary::normalization::FilterState;
 
 use super::ProductContext;
 use super::language_targets::{LanguageTargetCache, LanguageTargets};
+use crate::mask::{MaskWords, has};
 
 /// Number of slots, a power of two, of the hash-free lookup of targets. Chosen, not measured.
 const RECENT_SLOTS: usize = 256;
@@ -84,6 +85,14 @@ impl std::ops::Deref for GroupTokens {
     }
 }
 
+/// Where tokens are found, and where those go that need no group.
+#[derive(Debug)]
+pub(crate) struct TokenSources<'a> {
+    pub(crate) language_targets: &'a mut LanguageTargetCache,
+    /// Takes the tokens after which free text goes on in every language; they are in no group.
+    pub(crate) free: Option<&'a mut MaskWords>,
+}
+
 /// Collects tokens that are read one by one.
 struct JointWalk {
     groups: CompactMap<JointTarget, Vec<u32>>,
@@ -96,11 +105,12 @@ struct JointWalk {
 /// group may be mixed ([`SplitterState::is_mixed`]); [`split_by_filter`] separates them.
 pub(crate) fn tokens<K: MaskClasses>(
     context: ProductContext<'_, K>,
-    language_targets: &mut LanguageTargetCache,
+    sources: TokenSources<'_>,
     from: JointTarget,
     boundary: Boundary,
     choice: TokenChoice<'_>,
 ) -> Result<TargetGroups, Error> {
+    let TokenSources { language_targets, free } = sources;
     let mut groups = TargetGroups::new();
     if boundary == Boundary::Inside && context.encoder.pretoken_must_end(from.pretoken) {
         return Ok(groups);
@@ -122,9 +132,25 @@ pub(crate) fn tokens<K: MaskClasses>(
                 splitter_state: context.encoder.splitter().with_mixed_filter(boundaries),
                 pretoken: PretokenState::PLAIN,
             };
-            walk.listed(transitions, &in_language, &targets, target);
-            groups = dense(&in_language, &targets, target);
-            if let Some(loop_class) = in_language.loop_class {
+            let free_tokens = match (&free, in_language.loop_class) {
+                (Some(_), Some(class)) => {
+                    Some(context.encoder.free_tokens(vocabulary, transitions, class, start))
+                }
+                _ => None,
+            };
+            let settled = free_tokens.as_ref().map(|tokens| &*tokens.settled);
+            walk.listed(transitions, &in_language, (&targets, settled), target);
+            if in_language.groups.iter().any(|(_, tokens)| matches!(**tokens, TokenSet::Mask(_))) {
+                let by_target = context.encoder.tokens_by_target(vocabulary, transitions, start);
+                groups = dense(&in_language, &by_target, target);
+            }
+            if let Some((tokens, free)) = free_tokens.zip(free) {
+                free.iter_mut().zip(&*tokens.settled).for_each(|(word, more)| *word |= more);
+                for (boundaries, tokens) in &tokens.unsettled {
+                    let target = target(from.state, *boundaries);
+                    groups.push((target, GroupTokens::Own(tokens.clone())));
+                }
+            } else if let Some(loop_class) = in_language.loop_class {
                 let joined = context.encoder.targets_within_class(
                     vocabulary,
                     transitions,
@@ -190,13 +216,13 @@ pub(crate) fn split_by_filter<K: MaskClasses>(
 /// Intersects the groups of both components where a group is large.
 fn dense(
     in_language: &LanguageTargets,
-    targets: &TransitionTargets,
+    by_target: &TokensByState,
     target: impl Fn(StateId, BoundaryState) -> JointTarget,
 ) -> TargetGroups {
     let mut groups = TargetGroups::new();
     for (state, tokens) in &in_language.groups {
         let TokenSet::Mask(words) = &**tokens else { continue };
-        for (boundaries, group) in targets.groups() {
+        for (boundaries, group) in by_target {
             let both = group.within(words);
             if !both.is_empty() {
                 groups.push((target(*state, *boundaries), GroupTokens::Own(both)));
@@ -238,17 +264,20 @@ impl JointWalk {
         self.groups.value_mut(at).push(token);
     }
 
-    /// Adds the tokens with a transition whose language group is small.
+    /// Adds the tokens with a transition whose language group is small, without those in a bitmask.
     fn listed(
         &mut self,
         transitions: &TokenTransitions,
         in_language: &LanguageTargets,
-        targets: &TransitionTargets,
+        (targets, without): (&TransitionTargets, Option<&MaskWords>),
         target: impl Fn(StateId, BoundaryState) -> JointTarget,
     ) {
         for (state, tokens) in &in_language.groups {
             let TokenSet::List(list) = &**tokens else { continue };
             for &token in list {
+                if without.is_some_and(|without| has(without, token)) {
+                    continue;
+                }
                 if let Some(boundaries) = transitions.target(targets, token) {
                     self.add(target(*state, boundaries), token);
                 }

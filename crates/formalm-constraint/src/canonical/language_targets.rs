@@ -60,7 +60,7 @@ impl LanguageTargetCache {
             self.bytes = 0;
         }
         let (vocabulary, machine) = (context.vocabulary, context.machine);
-        let ClassTargets { loop_class, groups: found, untabulated: others } =
+        let ClassTargets { loop_class, groups: found, untabulated: others, .. } =
             match machine.is_finite() {
                 true => {
                     let key = MaskClassId::from_number(state.number());
@@ -68,13 +68,20 @@ impl LanguageTargetCache {
                         context,
                         transitions,
                         &StatesAsClasses::new(machine),
-                        key,
+                        (key, false),
                         &mut self.loops,
                     )?
                 }
                 false => {
                     let key = context.keys.mask_class(state)?;
-                    context.keys.visit(ReadTokens { context, transitions, key })?
+                    let visit = |may_stand_in| {
+                        context.keys.visit(ReadTokens { context, transitions, key, may_stand_in })
+                    };
+                    let found = visit(true)?;
+                    match found.stood_in_after {
+                        Some(read) if !context.ends_alike(state, read)? => visit(false)?,
+                        _ => found,
+                    }
                 }
             };
         // The state of each mask class that tokens lead to, by a token that does.
@@ -119,6 +126,7 @@ struct ReadTokens<'a, K: MaskClasses> {
     context: ProductContext<'a, K>,
     transitions: &'a TokenTransitions,
     key: MaskClassId,
+    may_stand_in: bool,
 }
 
 impl<K: MaskClasses> ClassVisitor for ReadTokens<'_, K> {
@@ -126,6 +134,7 @@ impl<K: MaskClasses> ClassVisitor for ReadTokens<'_, K> {
 
     fn visit(self, steps: &impl MaskAutomaton) -> Self::Result {
         // Mask classes of the lookahead are meaningless afterwards, and so are their loops.
-        class_targets(self.context, self.transitions, steps, self.key, &mut FxHashMap::default())
+        let ReadTokens { context, transitions, key, may_stand_in } = self;
+        class_targets(context, transitions, steps, (key, may_stand_in), &mut FxHashMap::default())
     }
 }

@@ -147,10 +147,20 @@ impl<K: MaskClasses> ProductContext<'_, K> {
     /// Returns `true` if every text may follow a splitter state, and so whatever a language state
     /// goes on with. `false` proves nothing.
     pub(crate) fn goes_on_after(&self, splitter_state: SplitterState) -> bool {
+        self.reads_free_text() && self.is_open(splitter_state)
+    }
+
+    /// Returns `true` if whatever the language goes on with is text that no normalizer changes.
+    pub(crate) fn reads_free_text(&self) -> bool {
         self.machine.reads_text()
             && self.machine.is_exact()
             && self.encoder.splitter().text_filter().is_none()
-            && self.is_open(splitter_state)
+    }
+
+    /// Returns `true` if a state accepts just when the one after a string does.
+    pub(crate) fn ends_alike(&self, state: StateId, read: &[u8]) -> Result<bool, Error> {
+        let Ok(next) = self.machine.walk(state, read)? else { return Ok(false) };
+        Ok(self.machine.is_accepting(state)? == self.machine.is_accepting(next)?)
     }
 
     /// Returns `true` if every text may follow a splitter state, as far as boundaries are

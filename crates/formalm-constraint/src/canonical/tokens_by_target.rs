@@ -16,10 +16,17 @@ const MIN_BITMASK_TOKENS: usize = 768;
 /// Subtrees of at most this many nodes are read rather than tested for loops. Chosen, not measured.
 const MAX_READ_NODES: u32 = 4;
 
+/// Strings after which a class that loops is looked for: a character beyond ASCII, a letter, and a
+/// digit. Chosen, not measured.
+const STRINGS_TRIED: [&[u8]; 3] = ["é".as_bytes(), b"a", b"1"];
+
 /// The targets of tokens from one mask class.
 #[derive(Debug)]
 pub(super) struct ClassTargets {
     pub(super) loop_class: Option<CoarseCharClass>,
+    /// A string after which the class is another one that reads the same bytes to the same classes,
+    /// and that stands for it here.
+    pub(super) stood_in_after: Option<&'static [u8]>,
     /// The tokens with a transition.
     pub(super) groups: Vec<TargetGroup>,
     /// The tokens without one that begin at a character boundary.
@@ -150,14 +157,51 @@ impl TargetSorter {
     }
 }
 
-/// Computes the targets of the tokens from a mask class.
+/// Returns a class that is met on the way, reads the same bytes to the same classes and loops on
+/// them, with a string that leads there. A machine may number the classes that it meets apart from
+/// those it begins at.
+fn stand_in(
+    steps: &impl MaskAutomaton,
+    key: MaskClassId,
+) -> Result<Option<(MaskClassId, &'static [u8])>, Error> {
+    for read in STRINGS_TRIED {
+        let mut next = Some(key);
+        for &byte in read {
+            next = match next {
+                Some(here) => steps.step(here, byte)?,
+                None => break,
+            };
+        }
+        let Some(next) = next.filter(|&next| next != key) else { continue };
+        let same = |from_key: Option<MaskClassId>, from_next: Option<MaskClassId>| {
+            from_key == from_next || from_key == Some(key) && from_next == Some(next)
+        };
+        let mut loops = false;
+        for byte in 0..=255 {
+            let from_next = steps.step(next, byte)?;
+            loops = loops || from_next == Some(next);
+            if !same(steps.step(key, byte)?, from_next) {
+                return Ok(None);
+            }
+        }
+        if loops {
+            return Ok(Some((next, read)));
+        }
+    }
+    Ok(None)
+}
+
+/// Computes the targets of the tokens from a mask class. Another class may stand in for it if
+/// `may_stand_in`.
 pub(super) fn class_targets<K: MaskClasses>(
     context: ProductContext<'_, K>,
     transitions: &TokenTransitions,
     steps: &impl MaskAutomaton,
-    key: MaskClassId,
+    (key, may_stand_in): (MaskClassId, bool),
     loops: &mut FxHashMap<u32, ClassSelfLoops>,
 ) -> Result<ClassTargets, Error> {
+    let stand_in = if may_stand_in { stand_in(steps, key)? } else { None };
+    let key = stand_in.map_or(key, |(next, _)| next);
     let mut walk = TargetWalk { context, steps, loops, sorted: TargetSorter::default() };
     let loop_class = walk.loop_class(key)?;
     match loop_class {
@@ -168,7 +212,9 @@ pub(super) fn class_targets<K: MaskClasses>(
         None => walk.all(key)?,
     }
     let untabulated = walk.untabulated(key)?;
-    Ok(ClassTargets { loop_class, groups: walk.sorted.finish(transitions), untabulated })
+    let stood_in_after = stand_in.map(|(_, read)| read);
+    let groups = walk.sorted.finish(transitions);
+    Ok(ClassTargets { loop_class, stood_in_after, groups, untabulated })
 }
 
 /// A walk over the vocabulary.

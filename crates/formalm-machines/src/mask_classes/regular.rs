@@ -11,7 +11,7 @@ use formalm_core::{ByteSet, Error, MaskClassId, StateId};
 
 use crate::{
     ApproximateClasses, CharRepetition, ClassAutomaton, ClassRenewal, ClassVisitor, MaskShortcuts,
-    MemberEnds, NoLexicalMachine, StateClasses, StringClasses, ValueClasses,
+    MemberEnds, NoLexicalMachine, PartPosition, StateClasses, StringClasses, ValueClasses,
 };
 
 /// The mask classes of a regular automaton.
@@ -51,7 +51,12 @@ impl StateClasses for RegularMaskClasses {
     }
 }
 
-impl MemberEnds for RegularMaskClasses {}
+impl MemberEnds for RegularMaskClasses {
+    fn part(&self, state: StateId) -> Result<Option<PartPosition>, Error> {
+        let part = self.0.automaton().part(state)?;
+        Ok(part.map(|(digest, after)| PartPosition { digest, after }))
+    }
+}
 
 impl ApproximateClasses for RegularMaskClasses {}
 

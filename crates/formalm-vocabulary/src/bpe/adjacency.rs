@@ -26,7 +26,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ForkSafeMutex, MemoryBytes};
+use formalm_core::{ForkSafeMutex, MemoryBytes, SetOnce};
 use rustc_hash::FxHashMap;
 
 use super::forbidden_intervals::{AdjacencySide, Csr, ForbiddenInterval, depth_first};
@@ -37,6 +37,9 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// Lists of forbidden tokens by a token and the side on which they stand.
 pub(super) type EarlyTokenPatches = FxHashMap<(bool, u32), Arc<[u32]>>;
+
+/// Early tokens by an element of the spine of their neighbor.
+pub(super) type EarlyPartners = FxHashMap<u32, Vec<u32>>;
 
 /// The adjacency relation of the tokens that merging can make.
 #[derive(Debug)]
@@ -54,6 +57,8 @@ pub(crate) struct Adjacency {
     /// Cache: per token that is early or stands next to an early one, the tokens that may not
     /// follow or precede it.
     pub(super) patches: ForkSafeMutex<EarlyTokenPatches>,
+    /// By side, per element of a spine, the early tokens with an element that some rule joins to it.
+    pub(super) early_partners: [SetOnce<EarlyPartners>; 2],
 }
 
 /// The last merge that makes a token.
@@ -78,6 +83,7 @@ impl Adjacency {
             after: AdjacencySide::default(),
             before: AdjacencySide::default(),
             patches: ForkSafeMutex::default(),
+            early_partners: Default::default(),
         };
         for (token, derivation) in derivations {
             adjacency.reachable[*token as usize] = true;
@@ -337,12 +343,44 @@ impl Adjacency {
             list.dedup();
             list
         } else {
-            self.early_tokens.clone()
+            self.early_candidates(token, after)
         };
         list.retain(|&other| crosses(other));
         let patch: Arc<[u32]> = list.into();
         patches().insert((after, token), Arc::clone(&patch));
         patch
+    }
+
+    /// Returns the early tokens whose spine has an element that some rule joins to an element of the
+    /// spine of `token`. Others may stand next to it.
+    fn early_candidates(&self, token: u32, after: bool) -> Vec<u32> {
+        let partners = self.early_partners[usize::from(after)].get_or_init(|| {
+            let mut elements: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+            for &early in &self.early_tokens {
+                self.spine(early, !after)
+                    .for_each(|one| elements.entry(one).or_default().push(early));
+            }
+            let mut partners = EarlyPartners::default();
+            for (left, right) in self.rules.pairs() {
+                let (near, far) = if after { (left, right) } else { (right, left) };
+                if let Some(early) = elements.get(&far) {
+                    partners.entry(near).or_default().extend_from_slice(early);
+                }
+            }
+            partners
+        });
+        let near = self.spine(token, after).filter_map(|one| partners.get(&one));
+        let mut list: Vec<u32> = near.flatten().copied().collect();
+        list.sort_unstable();
+        list.dedup();
+        list
+    }
+
+    /// Returns the symbols at the end (`at_end`) or the beginning of a token while it is made.
+    fn spine(&self, token: u32, at_end: bool) -> impl Iterator<Item = u32> {
+        let inner = if at_end { &self.right } else { &self.left };
+        let part = |&token: &u32| Some(inner[token as usize]).filter(|&part| part != NONE);
+        std::iter::successors(Some(token), part)
     }
 
     /// Passes to `each` a superset: every token whose spine has an element that some rule joins to

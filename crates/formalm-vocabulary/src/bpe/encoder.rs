@@ -7,6 +7,7 @@ use super::adjacency::Adjacency;
 use super::adjacency_masks::AdjacencyMasks;
 use super::base_symbols::{BaseSymbols, SPACE};
 use super::encoder_cache::TransitionTables;
+use super::free_text::FreeTextTables;
 use super::pretoken_model::PretokenModel;
 use super::pretokenizer::boundary_automaton::{Boundary, BoundaryAutomaton};
 use super::pretokenizer::pretoken_splitter::Splitter;
@@ -54,6 +55,7 @@ pub struct BpeEncoder {
     pub(super) transition_tables: SetOnce<TransitionTables>,
     pub(super) adjacency_masks: AdjacencyMasks,
     pub(super) unsettled: UnsettledBoundaries,
+    pub(super) free_text: FreeTextTables,
     /// What another crate keeps for all constraints.
     pub(super) extension: SetOnce<Box<dyn VocabularyExtension>>,
 }
@@ -141,6 +143,7 @@ impl BpeEncoder {
             transition_tables: SetOnce::new(),
             adjacency_masks: AdjacencyMasks::default(),
             unsettled: UnsettledBoundaries::default(),
+            free_text: FreeTextTables::default(),
             extension: SetOnce::new(),
         })
     }

@@ -34,6 +34,7 @@ pub(super) struct TransitionTables {
     /// The pieces of a model with open pieces.
     piece_ends: PieceEnds,
     targets: ByteBudgetCache<(BoundaryState, Boundary), TransitionTargets>,
+    by_target: ByteBudgetCache<(BoundaryState, Boundary), TokensByState>,
     exits: ByteBudgetCache<CoarseCharClass, ExitTargets>,
     /// Tokens within a character class, by the state they lead to.
     targets_within_class:
@@ -112,6 +113,21 @@ impl BpeEncoder {
         })
     }
 
+    /// Returns the tokens grouped by these states.
+    pub fn tokens_by_target(
+        &self,
+        vocabulary: &Vocabulary,
+        transitions: &TokenTransitions,
+        (state, boundary): (BoundaryState, Boundary),
+    ) -> Arc<TokensByState> {
+        self.transition_tables(vocabulary).by_target.get_or_insert_with((state, boundary), || {
+            let targets = self.transition_targets(vocabulary, transitions, (state, boundary));
+            let list = transitions.all_by_target(&targets);
+            let bytes = list.iter().map(|(_, tokens)| 8 + tokens.memory_bytes()).sum();
+            (list.into(), bytes)
+        })
+    }
+
     /// Returns the tokens grouped by how they leave a character class.
     pub fn exit_targets(
         &self,
@@ -139,16 +155,20 @@ impl BpeEncoder {
             (class, state, boundary),
             || {
                 let exits = self.exit_targets(vocabulary, transitions, class);
-                let targets = self.transition_targets(vocabulary, transitions, (state, boundary));
+                let start = (state, boundary);
                 let list: Vec<(BoundaryState, TokenSet)> = match &exits.within {
                     TokenSet::Mask(within) => {
                         let both = |(state, tokens): &(BoundaryState, TokenSet)| {
                             let both = tokens.within(within);
                             (!both.is_empty()).then_some((*state, both))
                         };
-                        targets.groups().iter().filter_map(both).collect()
+                        let groups = self.tokens_by_target(vocabulary, transitions, start);
+                        groups.iter().filter_map(both).collect()
                     }
-                    TokenSet::List(within) => transitions.group_by_target(&targets, within),
+                    TokenSet::List(within) => {
+                        let targets = self.transition_targets(vocabulary, transitions, start);
+                        transitions.group_by_target(&targets, within)
+                    }
                 };
                 let bytes = list.iter().map(|(_, tokens)| 8 + tokens.memory_bytes()).sum();
                 (list.into(), bytes)
@@ -192,13 +212,14 @@ impl BpeEncoder {
                 true => PieceEnds::default(),
                 false => PieceEnds::new(vocabulary, merged),
             };
-            let (targets, exits, targets_within_class) = Default::default();
+            let (targets, by_target, exits, targets_within_class) = Default::default();
             TransitionTables {
                 transitions,
                 untabulated,
                 filter_states,
                 piece_ends,
                 targets,
+                by_target,
                 exits,
                 targets_within_class,
             }
@@ -242,12 +263,14 @@ impl BpeEncoder {
                 + 4 * (tables.untabulated.len() + tables.filter_states.len())
                 + tables.piece_ends.memory_bytes()
                 + tables.targets.memory_bytes()
+                + tables.by_target.memory_bytes()
                 + tables.exits.memory_bytes()
                 + tables.targets_within_class.memory_bytes()
         });
         self.adjacency_masks.memory_bytes()
             + tables
             + self.unsettled.memory_bytes()
+            + self.free_text.memory_bytes()
             + self.extension.get().map_or(0, |kept| kept.memory_bytes())
     }
 }

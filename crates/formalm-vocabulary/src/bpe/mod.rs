@@ -19,6 +19,7 @@ mod base_symbols;
 mod encoder;
 mod encoder_cache;
 mod forbidden_intervals;
+mod free_text;
 mod lost_text;
 mod merge_derivations;
 mod merge_rules;
@@ -36,6 +37,7 @@ mod whole_tokens;
 
 pub use encoder::{BpeEncoder, TokenOrigin};
 pub use encoder_cache::TokensByState;
+pub use free_text::FreeTokens;
 pub use lost_text::LostText;
 pub use pretokenizer::boundary_automaton::{BOUNDARIES, Boundary, BoundaryState};
 pub use pretokenizer::pretoken_splitter::{Splitter, SplitterState};

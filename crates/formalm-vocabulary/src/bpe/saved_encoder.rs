@@ -18,6 +18,7 @@ use super::adjacency_masks::AdjacencyMasks;
 use super::base_symbols::{BaseSymbols, ByteTokens};
 use super::encoder::{BpeEncoder, TokenOrigin};
 use super::forbidden_intervals::{AdjacencySide, ForbiddenInterval};
+use super::free_text::FreeTextTables;
 use super::merge_rules::{MergeRule, MergeRules};
 use super::pretoken_model::PretokenModel;
 use super::pretokenizer::boundary_automaton::BoundaryAutomaton;
@@ -198,6 +199,7 @@ fn read_adjacency(
         .collect();
     let rules = MergeRules::new(joined);
     let patches = ForkSafeMutex::default();
+    let early_partners = Default::default();
     Ok(Adjacency {
         left,
         right,
@@ -209,6 +211,7 @@ fn read_adjacency(
         after,
         before,
         patches,
+        early_partners,
     })
 }
 
@@ -335,6 +338,7 @@ fn read_piece_tables(
         transition_tables: SetOnce::new(),
         adjacency_masks: AdjacencyMasks::default(),
         unsettled: UnsettledBoundaries::default(),
+        free_text: FreeTextTables::default(),
         extension: SetOnce::new(),
     })
 }

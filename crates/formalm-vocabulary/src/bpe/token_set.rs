@@ -1,5 +1,7 @@
 //! A set of tokens: a list if small, a bitmask if large.
 
+use std::borrow::Cow;
+
 use crate::MaskWords;
 
 /// Set size, in tokens, from which on a set is stored as a bitmask. Chosen, not measured.
@@ -46,6 +48,18 @@ impl TokenSet {
             TokenSet::List(list) => {
                 let has = |token: &u32| words[*token as usize >> 5] >> (token & 31) & 1 != 0;
                 TokenSet::List(list.iter().copied().filter(has).collect())
+            }
+        }
+    }
+
+    /// Returns the set as a bitmask of some length.
+    pub(super) fn words(&self, len: usize) -> Cow<'_, MaskWords> {
+        match self {
+            TokenSet::Mask(mask) => Cow::Borrowed(mask),
+            TokenSet::List(list) => {
+                let mut words = vec![0; len];
+                list.iter().for_each(|&token| set_bit(&mut words, token));
+                Cow::Owned(words)
             }
         }
     }

@@ -46,7 +46,6 @@ pub struct TokenTransitions {
 pub struct TransitionTargets {
     /// The target of each transition.
     targets: Vec<BoundaryState>,
-    groups: Vec<(BoundaryState, TokenSet)>,
 }
 
 impl TokenTransitions {
@@ -149,59 +148,82 @@ impl TokenTransitions {
             };
             targets.push(after.unwrap_or(DEAD));
         }
-        let mut members: CompactMap<BoundaryState, (Vec<usize>, usize)> = CompactMap::default();
         for (transition, target) in targets.iter_mut().enumerate() {
-            let count = (self.offsets[transition + 1] - self.offsets[transition]) as usize;
-            if *target == DEAD || count == 0 {
-                continue;
-            }
-            if splitter.is_in_added_token(*target) {
+            if self.count_of(transition) > 0
+                && *target != DEAD
+                && splitter.is_in_added_token(*target)
+            {
                 *target = DEAD;
-                continue;
             }
-            let at = members.position_or_insert_with(*target, Default::default);
-            let (transitions, total) = members.value_mut(at);
-            transitions.push(transition);
-            *total += count;
         }
-        let groups = members.into_entries().into_iter().map(|(target, (transitions, count))| {
-            (
-                target,
-                if count < MIN_BITMASK_SIZE {
-                    self.list(&transitions)
-                } else {
-                    self.mask(&transitions)
-                },
-            )
-        });
-        TransitionTargets { groups: groups.collect(), targets }
+        TransitionTargets { targets }
+    }
+
+    /// Groups all tokens by their target.
+    pub(super) fn all_by_target(
+        &self,
+        targets: &TransitionTargets,
+    ) -> Vec<(BoundaryState, TokenSet)> {
+        let mut members: CompactMap<BoundaryState, Vec<usize>> = CompactMap::default();
+        for (transition, &target) in targets.targets.iter().enumerate() {
+            if target != DEAD && self.count_of(transition) > 0 {
+                let at = members.position_or_insert_with(target, Vec::new);
+                members.value_mut(at).push(transition);
+            }
+        }
+        let groups = members.into_entries().into_iter();
+        groups.map(|(target, transitions)| (target, self.set(&transitions))).collect()
+    }
+
+    /// Returns the tokens that lead to a target.
+    pub(super) fn tokens_to(&self, targets: &TransitionTargets, target: BoundaryState) -> TokenSet {
+        let all = targets.targets.iter().enumerate();
+        let leads =
+            |(transition, &to): (usize, &BoundaryState)| (to == target).then_some(transition);
+        self.set(&all.filter_map(leads).collect::<Vec<_>>())
+    }
+
+    /// Adds the tokens whose target is chosen to a bitmask.
+    pub(super) fn add_by_target(
+        &self,
+        targets: &TransitionTargets,
+        words: &mut MaskWords,
+        mut is_chosen: impl FnMut(BoundaryState) -> bool,
+    ) {
+        for (transition, &target) in targets.targets.iter().enumerate() {
+            if target != DEAD && self.count_of(transition) > 0 && is_chosen(target) {
+                self.add(transition, words);
+            }
+        }
+    }
+
+    /// Returns the number of tokens of a transition.
+    fn count_of(&self, transition: usize) -> usize {
+        (self.offsets[transition + 1] - self.offsets[transition]) as usize
     }
 
     fn tokens_of(&self, transition: usize) -> &[u32] {
         &self.tokens[self.offsets[transition] as usize..self.offsets[transition + 1] as usize]
     }
 
-    fn list(&self, transitions: &[usize]) -> TokenSet {
-        TokenSet::List(
-            transitions
-                .iter()
-                .flat_map(|&transition| self.tokens_of(transition))
-                .copied()
-                .collect(),
-        )
+    /// Returns the tokens of some transitions.
+    fn set(&self, transitions: &[usize]) -> TokenSet {
+        let count: usize = transitions.iter().map(|&transition| self.count_of(transition)).sum();
+        if count < MIN_BITMASK_SIZE {
+            let tokens = transitions.iter().flat_map(|&transition| self.tokens_of(transition));
+            return TokenSet::List(tokens.copied().collect());
+        }
+        let mut words = vec![0; self.all.len()];
+        transitions.iter().for_each(|&transition| self.add(transition, &mut words));
+        TokenSet::Mask(words)
     }
 
-    fn mask(&self, transitions: &[usize]) -> TokenSet {
-        let mut words = vec![0; self.all.len()];
-        for &transition in transitions {
-            match &self.masks[transition] {
-                Some(mask) => words.iter_mut().zip(&**mask).for_each(|(word, more)| *word |= more),
-                None => {
-                    self.tokens_of(transition).iter().for_each(|&token| set_bit(&mut words, token))
-                }
-            }
+    /// Adds the tokens of a transition to a bitmask.
+    fn add(&self, transition: usize, words: &mut MaskWords) {
+        match &self.masks[transition] {
+            Some(mask) => words.iter_mut().zip(&**mask).for_each(|(word, more)| *word |= more),
+            None => self.tokens_of(transition).iter().for_each(|&token| set_bit(words, token)),
         }
-        TokenSet::Mask(words)
     }
 
     /// Groups some tokens by their target.
@@ -235,14 +257,8 @@ impl TokenTransitions {
 }
 
 impl TransitionTargets {
-    /// Returns the tokens grouped by target.
-    pub fn groups(&self) -> &[(BoundaryState, TokenSet)] {
-        &self.groups
-    }
-
     /// Returns the memory in use, in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        let groups = self.groups.iter().map(|(_, tokens)| 8 + tokens.memory_bytes());
-        4 * self.targets.len() + groups.sum::<usize>()
+        4 * self.targets.len()
     }
 }

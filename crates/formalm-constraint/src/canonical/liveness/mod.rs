@@ -22,7 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::completions::Completions;
 use self::witnesses::{first_clean, first_witnesses};
-use super::joint_targets::{GroupTokens, JointTarget, TokenChoice};
+use super::joint_targets::{GroupTokens, JointTarget, TokenChoice, TokenSources};
 use super::language_targets::LanguageTargetCache;
 use super::product::{Product, ProductState};
 use super::subsets::SubsetElement;
@@ -268,14 +268,28 @@ impl Liveness {
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
-        (element, boundary): (SubsetElement, Boundary),
+        from: (SubsetElement, Boundary),
         choice: TokenChoice<'_>,
     ) -> Result<ElementGroups, Error> {
+        self.groups_besides(context, product, from, choice, None)
+    }
+
+    /// Returns the same groups without the tokens after which free text goes on in every language.
+    /// These are added to `free`, if given.
+    fn groups_besides<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        (element, boundary): (SubsetElement, Boundary),
+        choice: TokenChoice<'_>,
+        free: Option<&mut MaskWords>,
+    ) -> Result<ElementGroups, Error> {
+        let free = free.filter(|_| context.reads_free_text());
         let (state, splitter_state) = product.parts(element.product_state);
         let from = JointTarget { state, splitter_state, pretoken: element.pretoken };
         let mut groups = ElementGroups::new();
-        let targets = &mut self.language_targets;
-        for (target, tokens) in joint_targets::tokens(context, targets, from, boundary, choice)? {
+        let sources = TokenSources { language_targets: &mut self.language_targets, free };
+        for (target, tokens) in joint_targets::tokens(context, sources, from, boundary, choice)? {
             if !target.splitter_state.is_mixed() {
                 add_group(context, product, &mut groups, (target, tokens))?;
                 continue;
@@ -320,7 +334,9 @@ impl Liveness {
         }
         if !context.encoder.pretoken_must_end(element.pretoken) {
             let from = (element, Boundary::Inside);
-            for (next, tokens) in self.groups(context, product, from, choice)? {
+            for (next, tokens) in
+                self.groups_besides(context, product, from, choice, Some(&mut *inside))?
+            {
                 self.add_live(context, product, next, &tokens, inside)?;
             }
         }
@@ -329,7 +345,10 @@ impl Liveness {
                 patch(begins, &[token], &[]);
             }
             for boundary in [Boundary::Pretoken, Boundary::Added] {
-                for (next, tokens) in self.groups(context, product, (element, boundary), choice)? {
+                let from = (element, boundary);
+                for (next, tokens) in
+                    self.groups_besides(context, product, from, choice, Some(&mut *begins))?
+                {
                     self.add_live(context, product, next, &tokens, begins)?;
                 }
             }

@@ -260,14 +260,20 @@ impl Product {
         }
         let (state, splitter_state) = self.parts(product_state);
         let live = context.machine.live_bytes(state)?;
+        let mut begins_pretoken = false;
         for boundary in [Boundary::Pretoken, Boundary::Added] {
             let goes_on = |byte: u8| {
                 let next = context.encoder.splitter().step(splitter_state, byte, boundary);
+                begins_pretoken = begins_pretoken || next.is_some();
                 next.is_some_and(|next| context.goes_on_after(next))
             };
             if live.iter().any(goes_on) {
                 return Ok(true);
             }
+        }
+        // Most often inside a character.
+        if !begins_pretoken {
+            return Ok(false);
         }
         if !context.machine.is_finite()
             && let Some((byte, _)) = self.completion_hop(context, state)?

@@ -1,0 +1,171 @@
+//! Parts of a regular language: a repetition that is read before anything else, whatever follows.
+//!
+//! ```text
+//!  "(c|\\e)*", …     after the first quote:   term   Cat( (c|\\e)* , Cat( '"' , … ))
+//!                                                      part          the state after the part
+//! ```
+//!
+//! The digest of a part is a hash of its structure, so it is the same in all automata.
+
+use formalm_core::{Error, StateId, keyed_hash, memory_bytes};
+use rustc_hash::FxHashMap;
+
+use crate::automaton::Automaton;
+use crate::terms::dawg::DawgId;
+use crate::terms::{TermArena, TermId, TermNode};
+
+/// Maximum number of nodes of a part. Chosen, not measured.
+const MAX_NODES: u32 = 4096;
+
+/// Maximum depth of a part; bounds recursion. Chosen, not measured.
+const MAX_DEPTH: u32 = 64;
+
+/// The digests of parts so far; `None` where a part has none.
+#[derive(Debug, Default)]
+pub(crate) struct PartDigests {
+    terms: FxHashMap<TermId, Option<u128>>,
+    dawgs: FxHashMap<DawgId, u128>,
+}
+
+memory_bytes!(PartDigests { terms, dawgs });
+
+impl PartDigests {
+    /// Returns the digest of a term's structure, `None` if it has operands that have none.
+    fn of_term(&mut self, terms: &TermArena, id: TermId, limit: &mut Limit) -> Option<u128> {
+        if let Some(&known) = self.terms.get(&id) {
+            return known;
+        }
+        let digest = limit.enter().and_then(|()| self.compute(terms, id, limit));
+        limit.depth += 1;
+        if limit.nodes > 0 {
+            self.terms.insert(id, digest);
+        }
+        digest
+    }
+
+    fn compute(&mut self, terms: &TermArena, id: TermId, limit: &mut Limit) -> Option<u128> {
+        Some(match terms.get(id) {
+            TermNode::Epsilon => keyed_hash("epsilon"),
+            TermNode::Dawg(dawg) => keyed_hash(&("dawg", self.of_dawg(terms, *dawg, limit)?)),
+            &TermNode::Cat(head, tail) => {
+                let head = self.of_term(terms, head, limit)?;
+                keyed_hash(&("cat", head, self.of_term(terms, tail, limit)?))
+            }
+            TermNode::Alt(list) => {
+                let list = list.iter().map(|&one| self.of_term(terms, one, limit));
+                let mut list: Vec<u128> = list.collect::<Option<_>>()?;
+                // Numbers of terms, and so their order, differ between automata.
+                list.sort_unstable();
+                keyed_hash(&("alt", list))
+            }
+            &TermNode::Repeat { body, min, max, .. } => {
+                keyed_hash(&("repeat", self.of_term(terms, body, limit)?, min, max))
+            }
+            _ => return None,
+        })
+    }
+
+    fn of_dawg(&mut self, terms: &TermArena, id: DawgId, limit: &mut Limit) -> Option<u128> {
+        if let Some(&known) = self.dawgs.get(&id) {
+            return Some(known);
+        }
+        limit.enter()?;
+        let edges = terms.dawgs.edges(id).iter();
+        let edges =
+            edges.map(|&(low, high, child)| Some((low, high, self.of_dawg(terms, child, limit)?)));
+        let edges: Vec<(u8, u8, u128)> = edges.collect::<Option<_>>()?;
+        limit.depth += 1;
+        let digest = keyed_hash(&(terms.dawgs.is_accepting(id), edges));
+        self.dawgs.insert(id, digest);
+        Some(digest)
+    }
+}
+
+/// The nodes and levels that a digest may still visit.
+struct Limit {
+    nodes: u32,
+    depth: u32,
+}
+
+impl Limit {
+    fn enter(&mut self) -> Option<()> {
+        self.nodes = self.nodes.checked_sub(1)?;
+        self.depth = self.depth.checked_sub(1)?;
+        Some(())
+    }
+}
+
+impl Automaton {
+    /// Returns the digest of the repetition that a state reads first, and the state after it. What
+    /// may follow the state is a string of the repetition and then what may follow that state.
+    /// Returns `None` if the state reads anything else first, or if some string of the repetition
+    /// may end inside a character.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn part(&self, state: StateId) -> Result<Option<(u128, StateId)>, Error> {
+        if !self.is_pure() {
+            return Ok(None);
+        }
+        let core = &mut *self.lock();
+        let terms = &core.deriver.terms;
+        let (head, tail) = terms.head_and_tail(core.index.term(state.number()));
+        if terms.repetition(head).is_none() || !terms.is_utf8(head) {
+            return Ok(None);
+        }
+        let mut limit = Limit { nodes: MAX_NODES, depth: MAX_DEPTH };
+        let Some(digest) = core.parts.of_term(terms, head, &mut limit) else { return Ok(None) };
+        let after = self.intern(core, tail)?;
+        Ok(Some((digest, StateId::from_number(after))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use formalm_core::LazyDfa;
+    use formalm_regex::{PatternDialect, PatternFlags, parse};
+
+    use super::*;
+    use crate::{AutomatonLimits, Expression};
+
+    /// Returns the digest of the part after some text, and the shortest string behind it.
+    fn part(pattern: &str, text: &str) -> Option<(u128, String)> {
+        let node = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
+        let automaton =
+            Automaton::new(&Expression::pattern(node), AutomatonLimits::default()).unwrap();
+        let state = automaton.walk(automaton.start(), text.as_bytes()).unwrap().unwrap();
+        let (digest, after) = automaton.part(state).unwrap()?;
+        let rest = automaton.shortest_completion(after).unwrap();
+        Some((digest, String::from_utf8(rest).unwrap()))
+    }
+
+    #[test]
+    fn equal_repetitions_are_one_part_in_all_automata() {
+        let (one, rest) = part(r#"\{"a": "([^"\\]|\\[nt"])*"\}"#, "{\"a\": \"").unwrap();
+        assert_eq!(rest, "\"}");
+        let (other, rest) = part(r#"\[([0-9]+|"([^"\\]|\\[nt"])*"), x\]"#, "[\"é\\n").unwrap();
+        assert_eq!(rest, "\", x]");
+        assert_eq!(one, other);
+        let (narrower, _) = part(r#"\{"a": "([^"\\]|\\[nt])*"\}"#, "{\"a\": \"").unwrap();
+        assert_ne!(one, narrower);
+        let (digits, _) = part("a[0-9]{2,5}b", "a1").unwrap();
+        assert_eq!(digits, part("[0-9]{1,4}", "").unwrap().0);
+        assert_ne!(digits, part("[0-9]{1,5}", "").unwrap().0);
+    }
+
+    #[test]
+    fn literals_and_characters_in_progress_are_no_parts() {
+        assert_eq!(part("abc*", "a"), None);
+        assert_eq!(part("(foo|bar)x", ""), None);
+        assert_eq!(part("(?:a*)(?=b)b*", "a"), None);
+        let inside = {
+            let node = parse("é*b", PatternDialect::Python, PatternFlags::default()).unwrap();
+            let automaton =
+                Automaton::new(&Expression::pattern(node), AutomatonLimits::default()).unwrap();
+            let state = automaton.walk(automaton.start(), &[0xc3]).unwrap().unwrap();
+            automaton.part(state).unwrap()
+        };
+        assert_eq!(inside, None);
+    }
+}

@@ -1,0 +1,205 @@
+//! Tokens after which free text always goes on.
+//!
+//! ```text
+//!  "text│ of a class …"
+//!       ├── token ──┤            ends between characters: some character of the class begins a
+//!       │                        pre-token behind which every text may follow
+//!       └── tok\xc3 ─┤─ \xa9     ends inside one: single bytes lead there
+//! ```
+//!
+//! A language that loops on the characters of a class goes on after such a token, whatever the
+//! language is. So these tokens are found once per class and state of the splitter, not once per
+//! state of a language. The others are settled where they occur.
+
+use std::sync::Arc;
+
+use formalm_core::ForkSafeMutex;
+use rustc_hash::FxHashMap;
+
+use super::encoder::{BpeEncoder, TokenOrigin};
+use super::encoder_cache::ByteBudgetCache;
+use super::pretokenizer::boundary_automaton::{BOUNDARIES, Boundary, BoundaryState};
+use super::token_set::{TokenSet, set_bit};
+use super::token_transitions::{TokenTransitions, TransitionTargets};
+use super::tokens_by_char_class_exit::CoarseCharClass;
+use super::whole_tokens::PretokenState;
+use crate::{MaskWords, Vocabulary};
+
+/// Maximum number of states whose continuations are kept; beyond it all are dropped. Bounds memory;
+/// chosen, not measured.
+const MAX_STATES: usize = 1 << 14;
+
+/// The tokens of characters in a class, and of such characters up to inside one beyond ASCII.
+#[derive(Debug)]
+pub struct FreeTokens {
+    /// Those after which text of the class goes on.
+    pub settled: Box<MaskWords>,
+    /// The others that end between two characters, by the state they lead to.
+    pub unsettled: Vec<(BoundaryState, TokenSet)>,
+}
+
+/// The results so far.
+#[derive(Debug, Default)]
+pub(super) struct FreeTextTables {
+    tokens: ByteBudgetCache<(CoarseCharClass, BoundaryState, Boundary), FreeTokens>,
+    continuations: ForkSafeMutex<Continuations>,
+}
+
+impl FreeTextTables {
+    pub(super) fn memory_bytes(&self) -> usize {
+        let known = self.continuations.lock();
+        let lists = known.by_state.values().map(|list| 48 + 4 * list.len());
+        self.tokens.memory_bytes() + lists.sum::<usize>() + 24 * known.goes_on.len()
+    }
+}
+
+/// What free text may go on with, by its ASCII characters and the state of the splitter.
+#[derive(Debug, Default)]
+struct Continuations {
+    /// Between characters: whether some character begins a pre-token behind which every text may
+    /// follow.
+    goes_on: FxHashMap<(u128, BoundaryState), bool>,
+    /// Inside a character: tokens of one byte with which the text goes on.
+    by_state: FxHashMap<(u128, BoundaryState), Arc<[u32]>>,
+}
+
+impl BpeEncoder {
+    /// Returns the tokens with a transition that characters of a class make, from a state between
+    /// characters if `boundary` stands before the first byte, by whether text of the class goes on
+    /// after them.
+    pub fn free_tokens(
+        &self,
+        vocabulary: &Vocabulary,
+        transitions: &TokenTransitions,
+        class: CoarseCharClass,
+        (state, boundary): (BoundaryState, Boundary),
+    ) -> Arc<FreeTokens> {
+        self.free_text.tokens.get_or_insert_with((class, state, boundary), || {
+            let targets = self.transition_targets(vocabulary, transitions, (state, boundary));
+            let made = self.make_free_tokens(vocabulary, transitions, class, &targets);
+            let unsettled = made.unsettled.iter().map(|(_, tokens)| 8 + tokens.memory_bytes());
+            let bytes = 4 * made.settled.len() + unsettled.sum::<usize>();
+            (Arc::new(made), bytes)
+        })
+    }
+
+    fn make_free_tokens(
+        &self,
+        vocabulary: &Vocabulary,
+        transitions: &TokenTransitions,
+        class: CoarseCharClass,
+        targets: &TransitionTargets,
+    ) -> FreeTokens {
+        let (ascii, is_wide) = class;
+        let exits = self.exit_targets(vocabulary, transitions, class);
+        let known = &mut *self.free_text.continuations.lock();
+        if known.by_state.len() + known.goes_on.len() > MAX_STATES {
+            *known = Continuations::default();
+        }
+        let mut settled = vec![0; transitions.all().len()];
+        let mut open: Vec<BoundaryState> = Vec::new();
+        transitions.add_by_target(targets, &mut settled, |target| {
+            let goes_on = self.goes_on(known, ascii, target);
+            if !goes_on {
+                open.push(target);
+            }
+            goes_on
+        });
+        let within = exits.within.words(settled.len());
+        settled.iter_mut().zip(&*within).for_each(|(word, within)| *word &= within);
+        open.sort_unstable();
+        open.dedup();
+        let unsettled = open.into_iter().filter_map(|target| {
+            let tokens = transitions.tokens_to(targets, target).within(&within);
+            (!tokens.is_empty()).then_some((target, tokens))
+        });
+        let unsettled = unsettled.collect();
+        if is_wide {
+            for &token in exits.exits.iter().flat_map(|exit| &exit.tokens) {
+                if let Some(target) = transitions.target(targets, token)
+                    && self.goes_on_inside(known, ascii, target, token)
+                {
+                    set_bit(&mut settled, token);
+                }
+            }
+        }
+        FreeTokens { settled: settled.into(), unsettled }
+    }
+
+    /// Returns `true` if some ASCII character begins a pre-token behind which every text may
+    /// follow. The state is between characters.
+    fn goes_on(&self, known: &mut Continuations, ascii: u128, state: BoundaryState) -> bool {
+        if let Some(&known) = known.goes_on.get(&(ascii, state)) {
+            return known;
+        }
+        let boundaries = self.splitter.boundaries();
+        let opens = |byte: u8| {
+            BOUNDARIES.into_iter().filter(|&boundary| boundary != Boundary::Inside).any(
+                |boundary| {
+                    let next = boundaries.step(state, byte, boundary);
+                    next.is_some_and(|next| self.unsettled.is_open(&self.splitter, next))
+                },
+            )
+        };
+        let goes_on = boundaries.is_between_characters(state)
+            && !boundaries.is_in_added_token(state)
+            && (0..128).any(|byte| ascii >> byte & 1 != 0 && opens(byte));
+        known.goes_on.insert((ascii, state), goes_on);
+        goes_on
+    }
+
+    /// Returns `true` if single bytes show that the text goes on after a token that ends inside a
+    /// character.
+    fn goes_on_inside(
+        &self,
+        known: &mut Continuations,
+        ascii: u128,
+        state: BoundaryState,
+        last: u32,
+    ) -> bool {
+        let continuations = self.continuations(known, ascii, state);
+        continuations.iter().any(|&next| self.may_follow(last, next))
+    }
+
+    fn continuations(
+        &self,
+        known: &mut Continuations,
+        ascii: u128,
+        state: BoundaryState,
+    ) -> Arc<[u32]> {
+        if let Some(known) = known.by_state.get(&(ascii, state)) {
+            return Arc::clone(known);
+        }
+        let boundaries = self.splitter.boundaries();
+        let mut found = Vec::new();
+        if !boundaries.is_between_characters(state) && !boundaries.is_in_added_token(state) {
+            for byte in 0x80..=0xbf {
+                let Some((token, next)) = self.next_byte(state, byte) else { continue };
+                let goes_on = match boundaries.is_between_characters(next) {
+                    true => self.goes_on(known, ascii, next),
+                    false => self.goes_on_inside(known, ascii, next, token),
+                };
+                if goes_on {
+                    found.push(token);
+                }
+            }
+        }
+        let found: Arc<[u32]> = found.into();
+        known.by_state.insert((ascii, state), Arc::clone(&found));
+        found
+    }
+
+    /// Returns the token of one byte that continues a character, and the state after it.
+    fn next_byte(&self, state: BoundaryState, byte: u8) -> Option<(u32, BoundaryState)> {
+        let boundaries = self.splitter.boundaries();
+        let Some(symbol) = self.symbol(byte) else {
+            let next = boundaries.step_byte_token(state, byte, Boundary::Inside)?;
+            return Some((self.byte_token(byte)?, next));
+        };
+        let is_plain = self.origin(symbol) == TokenOrigin::Merged
+            && self.whole_tokens.step(PretokenState::PLAIN, symbol, false)
+                == Some(PretokenState::PLAIN);
+        let next = boundaries.step(state, byte, Boundary::Inside)?;
+        is_plain.then_some((symbol, next))
+    }
+}
