@@ -163,6 +163,10 @@ impl ReadingHints for AnyMachine {
         on_any!(self, one => one.reads_text())
     }
 
+    fn has_room(&self, states: usize) -> bool {
+        on_any!(self, one => one.has_room(states))
+    }
+
     fn is_char_boundary(&self, state: StateId) -> bool {
         on_any!(self, one => one.is_char_boundary(state))
     }

@@ -388,6 +388,13 @@ impl ReadingHints for Automaton {
     fn reads_text(&self) -> bool {
         self.utf8
     }
+
+    fn has_room(&self, states: usize) -> bool {
+        let core = self.lock();
+        let bytes = core.deriver.memory_bytes() + self.rows.memory_bytes();
+        (core.index.len() + states) as u64 <= self.limits.states / 2
+            && bytes as u64 <= self.limits.bytes / 2
+    }
 }
 
 impl CompletionHints for Automaton {}

@@ -35,7 +35,8 @@ impl PartDigests {
         if let Some(&known) = self.terms.get(&id) {
             return known;
         }
-        let digest = limit.enter().and_then(|()| self.compute(terms, id, limit));
+        limit.enter()?;
+        let digest = self.compute(terms, id, limit);
         limit.depth += 1;
         if limit.nodes > 0 {
             self.terms.insert(id, digest);

@@ -63,6 +63,9 @@ impl PartSignatures {
         if let Some(&known) = self.known.get(&root) {
             return Ok(known);
         }
+        if !context.machine.has_room(MAX_EDGES) {
+            return Ok(None);
+        }
         let (path, nodes_left, edges_left) = (Vec::new(), MAX_NODES, MAX_EDGES);
         let mut tree =
             SignatureTree { context, product, known: self, path, nodes_left, edges_left };

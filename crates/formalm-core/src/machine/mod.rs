@@ -130,6 +130,12 @@ pub trait ReadingHints: LazyDfa {
         false
     }
 
+    /// Returns `true` if so many more states leave half of the machine's limits to what must be
+    /// read. What only saves work asks first, so that it is never what exceeds a limit.
+    fn has_room(&self, _states: usize) -> bool {
+        true
+    }
+
     /// Returns `true` if an input may stop in `state`. A machine that is queried about whole
     /// characters has no answer inside one.
     fn is_char_boundary(&self, _state: StateId) -> bool {
