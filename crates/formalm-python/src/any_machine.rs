@@ -163,10 +163,6 @@ impl ReadingHints for AnyMachine {
         on_any!(self, one => one.reads_text())
     }
 
-    fn has_room(&self, states: usize) -> bool {
-        on_any!(self, one => one.has_room(states))
-    }
-
     fn is_char_boundary(&self, state: StateId) -> bool {
         on_any!(self, one => one.is_char_boundary(state))
     }
@@ -257,6 +253,10 @@ impl ScratchCopies for AnyMachine {
 }
 
 impl Renewal for AnyMachine {
+    fn has_room(&self, states: usize) -> bool {
+        on_any!(self, one => one.has_room(states))
+    }
+
     fn is_abandoned(&self) -> bool {
         on_any!(self, one => one.is_abandoned())
     }

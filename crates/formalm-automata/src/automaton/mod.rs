@@ -388,13 +388,6 @@ impl ReadingHints for Automaton {
     fn reads_text(&self) -> bool {
         self.utf8
     }
-
-    fn has_room(&self, states: usize) -> bool {
-        let core = self.lock();
-        let bytes = core.deriver.memory_bytes() + self.rows.memory_bytes();
-        (core.index.len() + states) as u64 <= self.limits.states / 2
-            && bytes as u64 <= self.limits.bytes / 2
-    }
 }
 
 impl CompletionHints for Automaton {}
@@ -404,6 +397,13 @@ impl CompletionClasses for Automaton {}
 impl ScratchCopies for Automaton {}
 
 impl Renewal for Automaton {
+    fn has_room(&self, states: usize) -> bool {
+        let core = self.lock();
+        let bytes = core.deriver.memory_bytes() + self.rows.memory_bytes();
+        (core.index.len() + states) as u64 <= self.limits.states / 2
+            && bytes as u64 <= self.limits.bytes / 2
+    }
+
     fn is_abandoned(&self) -> bool {
         self.fork_check.is_abandoned(|| {
             self.core.is_abandoned()

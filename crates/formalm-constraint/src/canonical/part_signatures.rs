@@ -17,7 +17,7 @@
 //! A state that recurs on the way down is noted as its distance, so repetitions have signatures too.
 //! A tree that is too large has none; masks are then computed in their own context.
 
-use formalm_core::{Error, LazyDfa, ReadingHints, StateId, keyed_hash, memory_bytes};
+use formalm_core::{Error, LazyDfa, ReadingHints, Renewal, StateId, keyed_hash, memory_bytes};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::UnsettledStates;
 use rustc_hash::FxHashMap;

@@ -130,12 +130,6 @@ pub trait ReadingHints: LazyDfa {
         false
     }
 
-    /// Returns `true` if so many more states leave half of the machine's limits to what must be
-    /// read. What only saves work asks first, so that it is never what exceeds a limit.
-    fn has_room(&self, _states: usize) -> bool {
-        true
-    }
-
     /// Returns `true` if an input may stop in `state`. A machine that is queried about whole
     /// characters has no answer inside one.
     fn is_char_boundary(&self, _state: StateId) -> bool {
@@ -317,12 +311,18 @@ pub trait ScratchCopies: LazyDfa {
     }
 }
 
-/// Replacement of a machine by a new one of the same language.
+/// How far a machine may grow, and its replacement by a new one of the same language.
 pub trait Renewal: LazyDfa {
     /// Returns `true` if a thread was changing the machine, or a part of it, while the process
     /// forked and does not exist in this process. Then only [`Renewal::fresh_copy`] may be called.
     fn is_abandoned(&self) -> bool {
         false
+    }
+
+    /// Returns `true` if so many more states leave half of the machine's limits to what must be
+    /// read. What only saves work asks first, so that it is never what exceeds a limit.
+    fn has_room(&self, _states: usize) -> bool {
+        true
     }
 
     /// Builds a machine of the same language and limits that has read nothing yet. Returns `None`

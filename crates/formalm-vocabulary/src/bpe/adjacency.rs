@@ -24,6 +24,9 @@
 //! early. The times of early tokens do not give the order of merges, so pairs with an early token
 //! are decided by merging them.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use formalm_core::{ForkSafeMutex, MemoryBytes, SetOnce};

@@ -8,6 +8,7 @@ use formalm_core::{ForkSafeMutex, LruCache, MemoryBytes};
 use rustc_hash::FxHashSet;
 
 use super::encoder::{BpeEncoder, TokenOrigin};
+use super::free_text::FreeTokens;
 use super::pretokenizer::boundary_automaton::{Boundary, BoundaryState};
 use super::token_set::TokenSet;
 use super::token_transitions::{TokenTransitions, TransitionTargets};
@@ -254,6 +255,19 @@ impl BpeEncoder {
     pub fn extension<T: VocabularyExtension + Default>(&self) -> Option<&T> {
         let kept: &dyn Any = &**self.extension.get_or_init(|| Box::<T>::default());
         kept.downcast_ref()
+    }
+
+    /// Returns the tokens with a transition that characters of a class make, from a state between
+    /// characters if `boundary` stands before the first byte, by whether text of the class goes on
+    /// after them.
+    pub fn free_tokens(
+        &self,
+        vocabulary: &Vocabulary,
+        transitions: &TokenTransitions,
+        class: CoarseCharClass,
+        from: (BoundaryState, Boundary),
+    ) -> Arc<FreeTokens> {
+        self.free_text.tokens(self, vocabulary, transitions, class, from)
     }
 
     /// Returns the memory of the tables, in bytes.

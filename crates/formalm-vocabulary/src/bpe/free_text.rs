@@ -63,43 +63,45 @@ struct Continuations {
     by_state: FxHashMap<(u128, BoundaryState), Arc<[u32]>>,
 }
 
-impl BpeEncoder {
+impl FreeTextTables {
     /// Returns the tokens with a transition that characters of a class make, from a state between
     /// characters if `boundary` stands before the first byte, by whether text of the class goes on
     /// after them.
-    pub fn free_tokens(
+    pub(super) fn tokens(
         &self,
+        encoder: &BpeEncoder,
         vocabulary: &Vocabulary,
         transitions: &TokenTransitions,
         class: CoarseCharClass,
         (state, boundary): (BoundaryState, Boundary),
     ) -> Arc<FreeTokens> {
-        self.free_text.tokens.get_or_insert_with((class, state, boundary), || {
-            let targets = self.transition_targets(vocabulary, transitions, (state, boundary));
-            let made = self.make_free_tokens(vocabulary, transitions, class, &targets);
+        self.tokens.get_or_insert_with((class, state, boundary), || {
+            let targets = encoder.transition_targets(vocabulary, transitions, (state, boundary));
+            let made = self.make(encoder, vocabulary, transitions, class, &targets);
             let unsettled = made.unsettled.iter().map(|(_, tokens)| 8 + tokens.memory_bytes());
             let bytes = 4 * made.settled.len() + unsettled.sum::<usize>();
             (Arc::new(made), bytes)
         })
     }
 
-    fn make_free_tokens(
+    fn make(
         &self,
+        encoder: &BpeEncoder,
         vocabulary: &Vocabulary,
         transitions: &TokenTransitions,
         class: CoarseCharClass,
         targets: &TransitionTargets,
     ) -> FreeTokens {
         let (ascii, is_wide) = class;
-        let exits = self.exit_targets(vocabulary, transitions, class);
-        let known = &mut *self.free_text.continuations.lock();
+        let exits = encoder.exit_targets(vocabulary, transitions, class);
+        let known = &mut *self.continuations.lock();
         if known.by_state.len() + known.goes_on.len() > MAX_STATES {
             *known = Continuations::default();
         }
         let mut settled = vec![0; transitions.all().len()];
         let mut open: Vec<BoundaryState> = Vec::new();
         transitions.add_by_target(targets, &mut settled, |target| {
-            let goes_on = self.goes_on(known, ascii, target);
+            let goes_on = known.goes_on(encoder, ascii, target);
             if !goes_on {
                 open.push(target);
             }
@@ -117,7 +119,7 @@ impl BpeEncoder {
         if is_wide {
             for &token in exits.exits.iter().flat_map(|exit| &exit.tokens) {
                 if let Some(target) = transitions.target(targets, token)
-                    && self.goes_on_inside(known, ascii, target, token)
+                    && known.goes_on_inside(encoder, ascii, target, token)
                 {
                     set_bit(&mut settled, token);
                 }
@@ -125,59 +127,61 @@ impl BpeEncoder {
         }
         FreeTokens { settled: settled.into(), unsettled }
     }
+}
 
+impl Continuations {
     /// Returns `true` if some ASCII character begins a pre-token behind which every text may
     /// follow. The state is between characters.
-    fn goes_on(&self, known: &mut Continuations, ascii: u128, state: BoundaryState) -> bool {
-        if let Some(&known) = known.goes_on.get(&(ascii, state)) {
+    fn goes_on(&mut self, encoder: &BpeEncoder, ascii: u128, state: BoundaryState) -> bool {
+        if let Some(&known) = self.goes_on.get(&(ascii, state)) {
             return known;
         }
-        let boundaries = self.splitter.boundaries();
+        let boundaries = encoder.splitter.boundaries();
         let opens = |byte: u8| {
             BOUNDARIES.into_iter().filter(|&boundary| boundary != Boundary::Inside).any(
                 |boundary| {
                     let next = boundaries.step(state, byte, boundary);
-                    next.is_some_and(|next| self.unsettled.is_open(&self.splitter, next))
+                    next.is_some_and(|next| encoder.unsettled.is_open(&encoder.splitter, next))
                 },
             )
         };
         let goes_on = boundaries.is_between_characters(state)
             && !boundaries.is_in_added_token(state)
             && (0..128).any(|byte| ascii >> byte & 1 != 0 && opens(byte));
-        known.goes_on.insert((ascii, state), goes_on);
+        self.goes_on.insert((ascii, state), goes_on);
         goes_on
     }
 
     /// Returns `true` if single bytes show that the text goes on after a token that ends inside a
     /// character.
     fn goes_on_inside(
-        &self,
-        known: &mut Continuations,
+        &mut self,
+        encoder: &BpeEncoder,
         ascii: u128,
         state: BoundaryState,
         last: u32,
     ) -> bool {
-        let continuations = self.continuations(known, ascii, state);
-        continuations.iter().any(|&next| self.may_follow(last, next))
+        let continuations = self.continuations(encoder, ascii, state);
+        continuations.iter().any(|&next| encoder.may_follow(last, next))
     }
 
     fn continuations(
-        &self,
-        known: &mut Continuations,
+        &mut self,
+        encoder: &BpeEncoder,
         ascii: u128,
         state: BoundaryState,
     ) -> Arc<[u32]> {
-        if let Some(known) = known.by_state.get(&(ascii, state)) {
+        if let Some(known) = self.by_state.get(&(ascii, state)) {
             return Arc::clone(known);
         }
-        let boundaries = self.splitter.boundaries();
+        let boundaries = encoder.splitter.boundaries();
         let mut found = Vec::new();
         if !boundaries.is_between_characters(state) && !boundaries.is_in_added_token(state) {
             for byte in 0x80..=0xbf {
-                let Some((token, next)) = self.next_byte(state, byte) else { continue };
+                let Some((token, next)) = next_byte(encoder, state, byte) else { continue };
                 let goes_on = match boundaries.is_between_characters(next) {
-                    true => self.goes_on(known, ascii, next),
-                    false => self.goes_on_inside(known, ascii, next, token),
+                    true => self.goes_on(encoder, ascii, next),
+                    false => self.goes_on_inside(encoder, ascii, next, token),
                 };
                 if goes_on {
                     found.push(token);
@@ -185,21 +189,21 @@ impl BpeEncoder {
             }
         }
         let found: Arc<[u32]> = found.into();
-        known.by_state.insert((ascii, state), Arc::clone(&found));
+        self.by_state.insert((ascii, state), Arc::clone(&found));
         found
     }
+}
 
-    /// Returns the token of one byte that continues a character, and the state after it.
-    fn next_byte(&self, state: BoundaryState, byte: u8) -> Option<(u32, BoundaryState)> {
-        let boundaries = self.splitter.boundaries();
-        let Some(symbol) = self.symbol(byte) else {
-            let next = boundaries.step_byte_token(state, byte, Boundary::Inside)?;
-            return Some((self.byte_token(byte)?, next));
-        };
-        let is_plain = self.origin(symbol) == TokenOrigin::Merged
-            && self.whole_tokens.step(PretokenState::PLAIN, symbol, false)
-                == Some(PretokenState::PLAIN);
-        let next = boundaries.step(state, byte, Boundary::Inside)?;
-        is_plain.then_some((symbol, next))
-    }
+/// Returns the token of one byte that continues a character, and the state after it.
+fn next_byte(encoder: &BpeEncoder, state: BoundaryState, byte: u8) -> Option<(u32, BoundaryState)> {
+    let boundaries = encoder.splitter.boundaries();
+    let Some(symbol) = encoder.symbol(byte) else {
+        let next = boundaries.step_byte_token(state, byte, Boundary::Inside)?;
+        return Some((encoder.byte_token(byte)?, next));
+    };
+    let is_plain = encoder.origin(symbol) == TokenOrigin::Merged
+        && encoder.whole_tokens.step(PretokenState::PLAIN, symbol, false)
+            == Some(PretokenState::PLAIN);
+    let next = boundaries.step(state, byte, Boundary::Inside)?;
+    is_plain.then_some((symbol, next))
 }

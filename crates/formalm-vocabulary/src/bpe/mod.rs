@@ -13,8 +13,6 @@
 
 mod adjacency;
 mod adjacency_masks;
-#[cfg(test)]
-mod adjacency_tests;
 mod base_symbols;
 mod encoder;
 mod encoder_cache;

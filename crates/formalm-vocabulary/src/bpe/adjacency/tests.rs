@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::adjacency::{Adjacency, TokenDerivation};
-use super::merge_rules::{MergeRule, MergeRules};
+use super::{Adjacency, TokenDerivation};
+use crate::bpe::merge_rules::{MergeRule, MergeRules};
 
 /// The reference implementation of merging: find the lowest rank, leftmost first, merge once,
 /// repeat.
