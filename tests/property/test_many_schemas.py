@@ -97,6 +97,25 @@ def walk(
             read += tokens[token_id]
 
 
+def check_union(
+    random: Random, together: Constraint, alone: list[Constraint], *, walks: int, steps: int
+) -> None:
+    """Compare masks with the union of those of other constraints, along random members."""
+    for _ in range(walks):
+        matcher, others = together.matcher(), [one.matcher() for one in alone]
+        for _ in range(steps):
+            mask = matcher.mask()
+            assert np.array_equal(mask, np.any([one.mask() for one in others], axis=0))
+            allowed = np.flatnonzero(mask[:-1])
+            if not len(allowed):
+                break
+            token_id = int(random.choice(allowed))
+            matcher.advance(token_id)
+            others = [one for one in others if one.mask()[token_id]]
+            for one in others:
+                one.advance(token_id)
+
+
 @pytest.mark.parametrize("memory_limit_bytes", [None, 1 << 16])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_union_has_the_union_of_the_masks(seed: int, memory_limit_bytes: int | None) -> None:
@@ -110,19 +129,7 @@ def test_a_union_has_the_union_of_the_masks(seed: int, memory_limit_bytes: int |
     vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
     alone = [Constraint(one, vocabulary) for one in schemas]
     together = Constraint(language, vocabulary, memory_limit_bytes=memory_limit_bytes)
-    for _ in range(12):
-        matcher, others = together.matcher(), [one.matcher() for one in alone]
-        for _ in range(20):
-            mask = matcher.mask()
-            assert np.array_equal(mask, np.any([one.mask() for one in others], axis=0))
-            allowed = np.flatnonzero(mask[:-1])
-            if not len(allowed):
-                break
-            token_id = int(random.choice(allowed))
-            matcher.advance(token_id)
-            others = [one for one in others if one.mask()[token_id]]
-            for one in others:
-                one.advance(token_id)
+    check_union(random, together, alone, walks=12, steps=20)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -140,19 +147,7 @@ def test_alternatives_have_the_union_of_the_masks(seed: int) -> None:
     vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
     alone = [Constraint(JsonSchema(one, **options), vocabulary) for one in schemas]
     together = Constraint(alternatives, vocabulary)
-    for _ in range(20):
-        matcher, others = together.matcher(), [one.matcher() for one in alone]
-        for _ in range(24):
-            mask = matcher.mask()
-            assert np.array_equal(mask, np.any([one.mask() for one in others], axis=0))
-            allowed = np.flatnonzero(mask[:-1])
-            if not len(allowed):
-                break
-            token_id = int(random.choice(allowed))
-            matcher.advance(token_id)
-            others = [one for one in others if one.mask()[token_id]]
-            for one in others:
-                one.advance(token_id)
+    check_union(random, together, alone, walks=20, steps=24)
 
 
 @pytest.mark.parametrize("seed", range(3))
