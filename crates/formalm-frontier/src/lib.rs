@@ -23,7 +23,7 @@ pub use formalm_logits::{Row, RowSum, RowSums};
 pub use log_sum::log_sum;
 pub use mass_search::{DecidedMass, MassBatch, MassOptions, MassSearch};
 pub use node_queue::NodeQueue;
-pub use sequence_tree::{END, NodeArrays, SequenceTree};
+pub use sequence_tree::{END, NodeArrays, SequenceTree, TreeQuery, allowed_at};
 pub use shared_row::SharedRow;
 pub use sorted_tokens::SortedTokens;
 pub use string_checkpoint::{EntryArrays, InvalidSearch};

@@ -23,7 +23,7 @@ use rustc_hash::FxHashSet;
 use crate::child_cache::{Child, ChildCache, best_first};
 use crate::log_sum::CompensatedSum;
 use crate::node_queue::NodeQueue;
-use crate::sequence_tree::SequenceTree;
+use crate::sequence_tree::{SequenceTree, TreeQuery};
 use crate::token_rows::TokenScan;
 use crate::{LengthLimits, TokenLanguage};
 
@@ -147,11 +147,6 @@ impl MassSearch {
         Ok(search)
     }
 
-    /// Returns the tree.
-    pub fn tree(&self) -> &SequenceTree {
-        &self.tree
-    }
-
     /// Returns the queue.
     pub fn queue(&self) -> &NodeQueue {
         &self.queue
@@ -160,16 +155,6 @@ impl MassSearch {
     /// Returns `true` if no undecided sequence can be evaluated.
     pub fn is_exhausted(&self) -> bool {
         self.queue.is_empty() && self.again.is_empty()
-    }
-
-    /// Returns the memory of the tree and the queue, in bytes.
-    pub fn memory_bytes(&self) -> usize {
-        self.tree.memory_bytes() + self.children.memory_bytes() + 16 * self.queue.len()
-    }
-
-    /// Returns `true` if sequences were omitted that the model cannot read.
-    pub fn cut_by_context(&self) -> bool {
-        self.cut_by_context
     }
 
     /// Returns an upper bound on the mass of all undecided sequences.
@@ -302,20 +287,6 @@ impl MassSearch {
         let mass = logprob.exp() * share;
         self.gain(mass, 0.0);
         self.park_mass(node, logprob, mass);
-    }
-
-    /// Returns the tokens that may follow a node, without end tokens, and whether an end may.
-    ///
-    /// # Errors
-    ///
-    /// As [`TokenLanguage::fill`].
-    pub fn allowed<L: TokenLanguage>(
-        &mut self,
-        node: u32,
-        language: &mut L,
-    ) -> Result<(Vec<u32>, bool), L::Error> {
-        let state = self.tree.state(node, language)?;
-        self.scan.allowed_ids(language, state)
     }
 
     fn read_row<L: TokenLanguage>(
@@ -494,6 +465,24 @@ impl MassSearch {
             }
         }
         Ok(true)
+    }
+}
+
+impl TreeQuery for MassSearch {
+    fn tree(&self) -> &SequenceTree {
+        &self.tree
+    }
+
+    fn tree_and_scan(&mut self) -> (&mut SequenceTree, &mut TokenScan) {
+        (&mut self.tree, &mut self.scan)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.tree.memory_bytes() + self.children.memory_bytes() + 16 * self.queue.len()
+    }
+
+    fn cut_by_context(&self) -> bool {
+        self.cut_by_context
     }
 }
 

@@ -12,6 +12,7 @@
 use std::cmp::Ordering;
 
 use crate::TokenLanguage;
+use crate::token_rows::TokenScan;
 
 /// The token of a node that represents the end of its parent.
 pub const END: i32 = -1;
@@ -41,6 +42,37 @@ pub struct SequenceTree {
     state: Vec<u32>,
     /// The root of each context, ascending.
     roots: Vec<u32>,
+}
+
+/// A search, a mass or walks over a tree of token sequences.
+pub trait TreeQuery {
+    /// Returns the tree.
+    fn tree(&self) -> &SequenceTree;
+
+    /// Returns the tree, and the scan of rows at its nodes.
+    fn tree_and_scan(&mut self) -> (&mut SequenceTree, &mut TokenScan);
+
+    /// Returns the memory of the tree and the queue, in bytes, without cached rows.
+    fn memory_bytes(&self) -> usize;
+
+    /// Returns `true` if sequences were omitted, or walks stopped, since the model cannot read
+    /// further.
+    fn cut_by_context(&self) -> bool;
+}
+
+/// Returns the tokens that may follow a node of a query, without end tokens, and whether an end may.
+///
+/// # Errors
+///
+/// As [`TokenLanguage::fill`].
+pub fn allowed_at<L: TokenLanguage>(
+    query: &mut (impl TreeQuery + ?Sized),
+    node: u32,
+    language: &mut L,
+) -> Result<(Vec<u32>, bool), L::Error> {
+    let (tree, scan) = query.tree_and_scan();
+    let state = tree.state(node, language)?;
+    scan.allowed_ids(language, state)
 }
 
 impl SequenceTree {

@@ -34,7 +34,7 @@ use rustc_hash::FxHashMap;
 use crate::log_sum::{log_add, log_sum, log_sum_of_sorted};
 use crate::prefix_strings::PrefixStrings;
 use crate::row_cache::{RowCache, StoredRow};
-use crate::sequence_tree::SequenceTree;
+use crate::sequence_tree::{SequenceTree, TreeQuery};
 use crate::shared_row::SharedRow;
 use crate::sorted_tokens::SortedTokens;
 use crate::string_entries::{EntryQueue, NextBytes, StringEntry, TokenRange};
@@ -194,11 +194,6 @@ impl StringSearch {
         Ok(root)
     }
 
-    /// Returns the tree of readings.
-    pub fn tree(&self) -> &SequenceTree {
-        &self.tree
-    }
-
     /// Returns the number of queued entries.
     pub fn queue_len(&self) -> usize {
         self.queue.len()
@@ -212,20 +207,6 @@ impl StringSearch {
     /// Returns `true` if there is nothing left to do.
     pub fn is_exhausted(&self) -> bool {
         self.queue.len() == 0 && self.aside.is_empty()
-    }
-
-    /// Returns the memory of the readings and the queue, in bytes, without cached rows.
-    pub fn memory_bytes(&self) -> usize {
-        let readings = (4 + 8) * self.lengths.len() + 20 * self.children.len();
-        self.tree.memory_bytes()
-            + readings
-            + self.strings.memory_bytes()
-            + self.queue.memory_bytes()
-    }
-
-    /// Returns `true` if sequences were omitted that the model cannot read.
-    pub fn cut_by_context(&self) -> bool {
-        self.cut_by_context
     }
 
     /// Begins a batch: at most a few times its size of entries are looked at.
@@ -779,5 +760,27 @@ impl StringSearch {
         }
         let (logprob, tokenizations) = (self.total(entry), ways.len());
         StringHit { data, token_ids, steps, logprob, tokenizations, context: entry.context }
+    }
+}
+
+impl TreeQuery for StringSearch {
+    fn tree(&self) -> &SequenceTree {
+        &self.tree
+    }
+
+    fn tree_and_scan(&mut self) -> (&mut SequenceTree, &mut TokenScan) {
+        (&mut self.tree, &mut self.scan)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let readings = (4 + 8) * self.lengths.len() + 20 * self.children.len();
+        self.tree.memory_bytes()
+            + readings
+            + self.strings.memory_bytes()
+            + self.queue.memory_bytes()
+    }
+
+    fn cut_by_context(&self) -> bool {
+        self.cut_by_context
     }
 }

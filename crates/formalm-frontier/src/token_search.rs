@@ -22,7 +22,7 @@ use rustc_hash::FxHashSet;
 
 use crate::child_cache::{Child, ChildCache, FOUND_AT_ONCE};
 use crate::node_queue::NodeQueue;
-use crate::sequence_tree::{END, NodeArrays, SequenceTree};
+use crate::sequence_tree::{END, NodeArrays, SequenceTree, TreeQuery};
 use crate::token_rows::{Continuations, TokenScan};
 use crate::{LengthLimits, TokenLanguage};
 
@@ -100,24 +100,9 @@ impl TokenSearch {
         root
     }
 
-    /// Returns the tree.
-    pub fn tree(&self) -> &SequenceTree {
-        &self.tree
-    }
-
     /// Returns the queue.
     pub fn queue(&self) -> &NodeQueue {
         &self.queue
-    }
-
-    /// Returns the memory of the tree and the queue, in bytes.
-    pub fn memory_bytes(&self) -> usize {
-        self.tree.memory_bytes() + self.children.memory_bytes() + 16 * self.queue.len()
-    }
-
-    /// Returns `true` if sequences were omitted that the model cannot read.
-    pub fn cut_by_context(&self) -> bool {
-        self.cut_by_context
     }
 
     /// Returns `true` if a beam dropped sequences.
@@ -324,20 +309,6 @@ impl TokenSearch {
         Ok(())
     }
 
-    /// Returns the tokens that may follow a node, without end tokens, and whether an end may.
-    ///
-    /// # Errors
-    ///
-    /// As [`TokenLanguage::fill`].
-    pub fn allowed<L: TokenLanguage>(
-        &mut self,
-        node: u32,
-        language: &mut L,
-    ) -> Result<(Vec<u32>, bool), L::Error> {
-        let state = self.tree.state(node, language)?;
-        self.scan.allowed_ids(language, state)
-    }
-
     fn may_extend(&mut self, node: u32) -> bool {
         let (depth, root) = (self.tree.depth(node), self.tree.root(node));
         let may = self.options.lengths.may_extend(depth, root);
@@ -399,6 +370,24 @@ impl TokenSearch {
         }
         (self.cut_by_context, self.cut_by_beam) = (cut_by_context, cut_by_beam);
         true
+    }
+}
+
+impl TreeQuery for TokenSearch {
+    fn tree(&self) -> &SequenceTree {
+        &self.tree
+    }
+
+    fn tree_and_scan(&mut self) -> (&mut SequenceTree, &mut TokenScan) {
+        (&mut self.tree, &mut self.scan)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.tree.memory_bytes() + self.children.memory_bytes() + 16 * self.queue.len()
+    }
+
+    fn cut_by_context(&self) -> bool {
+        self.cut_by_context
     }
 }
 

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use formalm_logits::{Allowed, DrawTable, RowSums, Soundness, log_sum_of};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::sequence_tree::SequenceTree;
+use crate::sequence_tree::{SequenceTree, TreeQuery};
 use crate::shared_row::SharedRow;
 use crate::token_rows::TokenScan;
 use crate::{LengthLimits, TokenLanguage};
@@ -109,6 +109,7 @@ const UNVISITED: WalkNode = WalkNode {
 /// The tree of several walks, and the steps that can be taken from its nodes.
 #[derive(Debug)]
 pub struct WalkTree {
+    /// The log-probabilities of its nodes, except the roots', are 0.
     tree: SequenceTree,
     nodes: Vec<WalkNode>,
     /// From a node and a token to the child.
@@ -145,25 +146,6 @@ impl WalkTree {
             fresh: Vec::new(),
             cut_by_context: false,
         }
-    }
-
-    /// Returns the tree. The log-probabilities of its nodes, except the roots', are 0.
-    pub fn tree(&self) -> &SequenceTree {
-        &self.tree
-    }
-
-    /// Returns the memory of the tree in bytes, without steps.
-    pub fn memory_bytes(&self) -> usize {
-        let fresh = 4 * self.fresh.len();
-        self.tree.memory_bytes()
-            + size_of::<WalkNode>() * self.nodes.len()
-            + 20 * self.children.len()
-            + fresh
-    }
-
-    /// Returns `true` if walks were stopped because the model cannot read further.
-    pub fn cut_by_context(&self) -> bool {
-        self.cut_by_context
     }
 
     /// Returns the node after a token.
@@ -480,20 +462,6 @@ impl WalkTree {
         Ok(Some((ids, probabilities)))
     }
 
-    /// Returns the tokens that may follow a node, without end tokens, and whether an end may.
-    ///
-    /// # Errors
-    ///
-    /// As [`TokenLanguage::fill`].
-    pub fn allowed<L: TokenLanguage>(
-        &mut self,
-        node: u32,
-        language: &mut L,
-    ) -> Result<(Vec<u32>, bool), L::Error> {
-        let state = self.tree.state(node, language)?;
-        self.scan.allowed_ids(language, state)
-    }
-
     /// Returns the log-probability of each token from the root to a node; NaN where it was not looked
     /// up.
     pub fn step_logprobs(&self, node: u32) -> Vec<f64> {
@@ -600,6 +568,28 @@ impl WalkTree {
             self.step_bytes -= step.memory_bytes();
             self.steps.remove(&oldest);
         }
+    }
+}
+
+impl TreeQuery for WalkTree {
+    fn tree(&self) -> &SequenceTree {
+        &self.tree
+    }
+
+    fn tree_and_scan(&mut self) -> (&mut SequenceTree, &mut TokenScan) {
+        (&mut self.tree, &mut self.scan)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let fresh = 4 * self.fresh.len();
+        self.tree.memory_bytes()
+            + size_of::<WalkNode>() * self.nodes.len()
+            + 20 * self.children.len()
+            + fresh
+    }
+
+    fn cut_by_context(&self) -> bool {
+        self.cut_by_context
     }
 }
 

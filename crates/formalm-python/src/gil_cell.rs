@@ -13,19 +13,19 @@ use pyo3::prelude::*;
 /// A mutex costs two atomic exchanges, a substantial part of the time of a cached mask. Borrows
 /// begin and end in threads attached to the interpreter: with its lock no other thread runs in
 /// between, and a plain load and store suffice.
-pub(crate) struct GilCell<T> {
+pub(crate) struct GilCell<T: ?Sized> {
     taken: AtomicBool,
     value: UnsafeCell<T>,
 }
 
 // SAFETY: one thread at a time has the value, as with a mutex.
-unsafe impl<T: Send> Sync for GilCell<T> {}
+unsafe impl<T: Send + ?Sized> Sync for GilCell<T> {}
 
 /// An exclusive borrow, released when dropped.
 ///
 /// It is neither sent to another thread nor shared. Code that runs without the interpreter lock
 /// gets at most its content, and the borrow ends in an attached thread.
-pub(crate) struct GilGuard<'a, T> {
+pub(crate) struct GilGuard<'a, T: ?Sized> {
     of: &'a GilCell<T>,
     attached: PhantomData<Python<'a>>,
 }
@@ -34,7 +34,9 @@ impl<T> GilCell<T> {
     pub(crate) fn new(value: T) -> GilCell<T> {
         GilCell { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
+}
 
+impl<T: ?Sized> GilCell<T> {
     /// Borrows the value, or returns `None` while it is borrowed.
     #[inline]
     pub(crate) fn take<'a>(&'a self, _attached: Python<'a>) -> Option<GilGuard<'a, T>> {
@@ -49,14 +51,14 @@ impl<T> GilCell<T> {
     }
 }
 
-impl<T> Drop for GilGuard<'_, T> {
+impl<T: ?Sized> Drop for GilGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.of.taken.store(false, Ordering::Release);
     }
 }
 
-impl<T> Deref for GilGuard<'_, T> {
+impl<T: ?Sized> Deref for GilGuard<'_, T> {
     type Target = T;
 
     #[inline]
@@ -66,7 +68,7 @@ impl<T> Deref for GilGuard<'_, T> {
     }
 }
 
-impl<T> DerefMut for GilGuard<'_, T> {
+impl<T: ?Sized> DerefMut for GilGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: this guard holds the borrow.

@@ -61,6 +61,8 @@ mod _core {
     #[pymodule_export]
     use super::frontiers::search_frontiers::{StringFrontier, TokenFrontier};
     #[pymodule_export]
+    use super::frontiers::search_parts::Frontier;
+    #[pymodule_export]
     use super::frontiers::walk_frontier::WalkFrontier;
     #[pymodule_export]
     use super::grammar::{Grammar, GrammarText, IndentationLevels};

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm._core import MassFrontier, Matcher, StringFrontier, TokenFrontier, WalkFrontier
+from formalm._core import Frontier, Matcher
 from formalm.execution.model_answer_cache import STATE_BYTES, ModelAnswerCache
 from formalm.execution.query_contexts import QueryContext
 from formalm.execution.query_execution import QueryExecution
@@ -83,7 +83,7 @@ class ModelRows:
     def __init__(
         self,
         execution: QueryExecution,
-        frontier: TokenFrontier | StringFrontier | MassFrontier | WalkFrontier,
+        frontier: Frontier,
         answer_bytes: int | None = ANSWER_BYTES,
     ) -> None:
         self.execution = execution

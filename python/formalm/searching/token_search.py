@@ -114,8 +114,8 @@ class TokenSearch(FrontierSearch):
         rows = self.rows.of(positions)
         self.frontier.expand(both, rows, len(again))
         self.execution.expansions += len(nodes)
-        by_context, self.execution.cut_by_beam = self.frontier.cut
-        self.execution.cut_by_context |= by_context
+        self.execution.cut_by_beam = self.frontier.cut_by_beam
+        self.execution.cut_by_context |= self.frontier.cut_by_context
         for node, position in zip(both, positions, strict=True):
             if position.unseen:
                 _, each = self.execution.unseen(position, *self.frontier.allowed(node))

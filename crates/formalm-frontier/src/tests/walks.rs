@@ -18,7 +18,7 @@ fn walks(lengths: &LengthLimits, step_bytes: usize) -> WalkTree {
 fn record(tree: &mut WalkTree, node: u32, seed: u64, listed: bool, automaton: &mut TokenAutomaton) {
     let path = tree.tree().path(node);
     if listed {
-        let found = tree.allowed(node, automaton);
+        let found = allowed_at(tree, node, automaton);
         let (ids, may_end) = found.unwrap_or_else(|()| panic!("the automaton allows every step"));
         let row = row(seed, &path);
         let kept: Vec<f64> = ids.iter().map(|&id| row[id as usize].exp()).collect();

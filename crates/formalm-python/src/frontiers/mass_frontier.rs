@@ -1,11 +1,14 @@
 //! `MassFrontier`: the undecided token sequences of a mass, over a constraint.
 
-use formalm_frontier::{DecidedMass, MassBatch, MassOptions, MassSearch, RowSums};
-use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use std::sync::Arc;
 
-use super::search_parts::{Contexts, SearchParts, SharedQuery, length_limits, read_rows, refused};
+use formalm_frontier::{DecidedMass, MassBatch, MassOptions, MassSearch, RowSums, TreeQuery};
+use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+use super::search_parts::{
+    Contexts, Frontier, SearchParts, SharedQuery, length_limits, read_rows, refused,
+};
 use crate::errors;
 use crate::logits::logit_rows::row_of;
 use crate::vocabulary::Vocabulary;
@@ -21,8 +24,8 @@ fn decided(found: &[DecidedMass]) -> Decided {
 }
 
 /// The token sequences whose event is undecided, each with its probability as its mass.
-#[pyclass(frozen, module = "formalm._core")]
-pub(crate) struct MassFrontier(SharedQuery<MassSearch>);
+#[pyclass(frozen, extends = Frontier, module = "formalm._core")]
+pub(crate) struct MassFrontier(Arc<SharedQuery<MassSearch>>);
 
 #[pymethods]
 impl MassFrontier {
@@ -40,7 +43,7 @@ impl MassFrontier {
         is_unbounded: bool,
         row_error: f64,
         cache_bytes: usize,
-    ) -> PyResult<MassFrontier> {
+    ) -> PyResult<PyClassInitializer<MassFrontier>> {
         if given_lengths.len() != contexts.len() {
             return Err(errors::argument(py, "each context must have one length", None));
         }
@@ -50,11 +53,8 @@ impl MassFrontier {
         let (scan, language) = (parts.scan(end_token_ids), &mut parts.language);
         let search = py.detach(|| MassSearch::new(&roots, scan, options, language));
         let search = search.map_err(|refusal| refused(py, &refusal))?;
-        Ok(MassFrontier(SharedQuery::new(parts, search)))
-    }
-
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.0.take(py)?.1.tree().len())
+        let (query, frontier) = SharedQuery::new(parts, search);
+        Ok(PyClassInitializer::from(frontier).add_subclass(MassFrontier(query)))
     }
 
     /// Number of queued nodes.
@@ -64,19 +64,8 @@ impl MassFrontier {
     }
 
     #[getter]
-    fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.0.take(py)?.1.memory_bytes())
-    }
-
-    #[getter]
     fn is_exhausted(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.0.take(py)?.1.is_exhausted())
-    }
-
-    /// Whether sequences were omitted for the model's context.
-    #[getter]
-    fn cut_by_context(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.0.take(py)?.1.cut_by_context())
     }
 
     /// The log-probability of the best queued node.
@@ -106,10 +95,7 @@ impl MassFrontier {
 
     /// Nodes to evaluate, nodes to evaluate again for their next children, and decided masses.
     fn collect(&self, py: Python<'_>, room: usize) -> PyResult<(Vec<u32>, Vec<u32>, Decided)> {
-        let mut inner = self.0.take(py)?;
-        let (parts, search) = &mut *inner;
-        let batch = py.detach(|| search.collect(room, &mut parts.language));
-        let batch = batch.map_err(|refusal| refused(py, &refusal))?;
+        let batch = self.0.run_detached(py, |search, language| search.collect(room, language))?;
         let found = decided(&batch.decided);
         Ok((batch.nodes, batch.again, found))
     }
@@ -131,14 +117,12 @@ impl MassFrontier {
         is_normalized: Vec<bool>,
         again: usize,
     ) -> PyResult<(Vec<(f64, u8)>, Decided)> {
-        let mut inner = self.0.take(py)?;
-        let (parts, search) = &mut *inner;
         let size = self.0.vocabulary_size;
         let (pairs, kinds) = read_rows(py, nodes, &rows, &is_normalized, size, row_of, |&row| row)?;
-        let language = &mut parts.language;
         let is_sound = |sums: &[RowSums]| kinds.are_sound(sums);
-        let done = py.detach(|| search.expand_rows(&pairs, again, is_sound, language));
-        let (sums, found) = done.map_err(|refusal| refused(py, &refusal))?;
+        let (sums, found) = self.0.run_detached(py, |search, language| {
+            search.expand_rows(&pairs, again, is_sound, language)
+        })?;
         Ok((kinds.with_codes(&sums), decided(&found)))
     }
 
@@ -150,8 +134,6 @@ impl MassFrontier {
         kept: Vec<KeptTokens<'_>>,
         again: usize,
     ) -> PyResult<Decided> {
-        let mut inner = self.0.take(py)?;
-        let (parts, search) = &mut *inner;
         if kept.len() != nodes.len() || kept.iter().any(|one| one.0.len() != one.1.len()) {
             return Err(errors::argument(py, "ids and log-probabilities must fit", None));
         }
@@ -159,50 +141,15 @@ impl MassFrontier {
         for (node, one) in nodes.into_iter().zip(&kept) {
             answers.push((node, one.0.as_slice()?, one.1.as_slice()?));
         }
-        let language = &mut parts.language;
-        let done = py.detach(|| search.expand_kept(&answers, again, language));
-        Ok(decided(&done.map_err(|refusal| refused(py, &refusal))?))
+        let found = self
+            .0
+            .run_detached(py, |search, language| search.expand_kept(&answers, again, language))?;
+        Ok(decided(&found))
     }
 
     /// Keeps a share of a node's mass as undecided for good.
     fn park(&self, py: Python<'_>, node: u32, share: f64) -> PyResult<()> {
         self.0.take(py)?.1.park(node, share);
         Ok(())
-    }
-
-    /// The allowed tokens at a node, without end tokens, and whether an end may follow.
-    fn allowed<'py>(
-        &self,
-        py: Python<'py>,
-        node: u32,
-    ) -> PyResult<(Bound<'py, PyArray1<i64>>, bool)> {
-        let mut inner = self.0.take(py)?;
-        let (parts, search) = &mut *inner;
-        let (ids, accepting) =
-            search.allowed(node, &mut parts.language).map_err(|refusal| refused(py, &refusal))?;
-        Ok((PyArray1::from_iter(py, ids.into_iter().map(i64::from)), accepting))
-    }
-
-    fn path(&self, py: Python<'_>, node: u32) -> PyResult<Vec<u32>> {
-        Ok(self.0.take(py)?.1.tree().path(node))
-    }
-
-    fn root(&self, py: Python<'_>, node: u32) -> PyResult<u32> {
-        Ok(self.0.take(py)?.1.tree().root(node))
-    }
-
-    /// -1 for a root.
-    fn parent_of(&self, py: Python<'_>, node: u32) -> PyResult<i64> {
-        Ok(self.0.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
-    }
-
-    fn token_of(&self, py: Python<'_>, node: u32) -> PyResult<i32> {
-        Ok(self.0.take(py)?.1.tree().token(node))
-    }
-
-    /// The bytes that the tokens of a node spell.
-    fn data<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Bound<'py, PyBytes>> {
-        let inner = self.0.take(py)?;
-        Ok(PyBytes::new(py, &inner.0.bytes(inner.1.tree(), node)))
     }
 }

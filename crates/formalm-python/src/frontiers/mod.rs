@@ -2,5 +2,5 @@
 
 pub(crate) mod mass_frontier;
 pub(crate) mod search_frontiers;
-mod search_parts;
+pub(crate) mod search_parts;
 pub(crate) mod walk_frontier;

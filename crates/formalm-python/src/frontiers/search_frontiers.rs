@@ -3,16 +3,19 @@
 //! Python asks the model; everything else of a batch is one call: the nodes to evaluate, and what
 //! follows from their answers.
 
+use std::sync::Arc;
+
 use formalm_frontier::{
     Batch, EntryArrays, InvalidSearch, NodeArrays, QueueArrays, RowSum, SequenceTree, SharedRow,
-    StringOptions, StringSearch, StringStep, TokenOptions, TokenSearch,
+    StringOptions, StringSearch, StringStep, TokenOptions, TokenSearch, TreeQuery,
 };
 use numpy::{Element, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::search_parts::{
-    Contexts, SearchParts, SharedQuery, answers, length_limits, read_rows, refused, shared_row,
+    Contexts, Frontier, QueryState, SearchParts, SharedQuery, answers, length_limits, read_rows,
+    refused, shared_row,
 };
 use crate::matcher::Matcher;
 use crate::vocabulary::Vocabulary;
@@ -50,8 +53,8 @@ fn set_nodes(py: Python<'_>, into: &Bound<'_, PyDict>, tree: &SequenceTree) -> P
 }
 
 /// The search over token sequences.
-#[pyclass(frozen, module = "formalm._core")]
-pub(crate) struct TokenFrontier(SharedQuery<TokenSearch>);
+#[pyclass(frozen, extends = Frontier, module = "formalm._core")]
+pub(crate) struct TokenFrontier(Arc<SharedQuery<TokenSearch>>);
 
 #[pymethods]
 impl TokenFrontier {
@@ -68,16 +71,13 @@ impl TokenFrontier {
         top_k: Option<(usize, bool)>,
         beams: Option<u32>,
         cache_bytes: usize,
-    ) -> PyResult<TokenFrontier> {
+    ) -> PyResult<PyClassInitializer<TokenFrontier>> {
         let (parts, roots) = SearchParts::new(py, vocabulary, &contexts, top_k)?;
         let lengths = length_limits(&contexts, max_tokens, complete);
         let options = TokenOptions { lengths, beams, cache_bytes };
         let search = TokenSearch::new(&roots, parts.scan(end_token_ids), options);
-        Ok(TokenFrontier(SharedQuery::new(parts, search)))
-    }
-
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.0.take(py)?.1.tree().len())
+        let (query, frontier) = SharedQuery::new(parts, search);
+        Ok(PyClassInitializer::from(frontier).add_subclass(TokenFrontier(query)))
     }
 
     /// Number of queued nodes.
@@ -86,16 +86,10 @@ impl TokenFrontier {
         Ok(self.0.take(py)?.1.queue().len())
     }
 
+    /// Whether sequences were omitted for a beam.
     #[getter]
-    fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.0.take(py)?.1.memory_bytes())
-    }
-
-    /// Whether sequences were omitted for the model's context, and for a beam.
-    #[getter]
-    fn cut(&self, py: Python<'_>) -> PyResult<(bool, bool)> {
-        let inner = self.0.take(py)?;
-        Ok((inner.1.cut_by_context(), inner.1.cut_by_beam()))
+    fn cut_by_beam(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.0.take(py)?.1.cut_by_beam())
     }
 
     /// `(logprob, is_hit)` of the best queued node; `None` if the search is over.
@@ -134,10 +128,8 @@ impl TokenFrontier {
         room: usize,
         floor: Option<f64>,
     ) -> PyResult<(Vec<u32>, Vec<u32>)> {
-        let mut inner = self.0.take(py)?;
-        let (parts, search) = &mut *inner;
-        let batch = py.detach(|| search.collect(room, floor, &mut parts.language));
-        let Batch { nodes, again } = batch.map_err(|refusal| refused(py, &refusal))?;
+        let Batch { nodes, again } =
+            self.0.run_detached(py, |search, language| search.collect(room, floor, language))?;
         Ok((nodes, again))
     }
 
@@ -156,7 +148,7 @@ impl TokenFrontier {
         again: usize,
     ) -> PyResult<()> {
         let mut inner = self.0.take(py)?;
-        let (parts, search) = &mut *inner;
+        let QueryState(parts, search) = &mut *inner;
         let answers = answers(py, &nodes, rows, self.0.vocabulary_size)?;
         let answers = parts.answers(&answers);
         let language = &mut parts.language;
@@ -174,48 +166,12 @@ impl TokenFrontier {
         done.map_err(|refusal| refused(py, &refusal))
     }
 
-    fn path(&self, py: Python<'_>, node: u32) -> PyResult<Vec<u32>> {
-        Ok(self.0.take(py)?.1.tree().path(node))
-    }
-
     fn steps(&self, py: Python<'_>, node: u32) -> PyResult<Vec<f64>> {
         Ok(self.0.take(py)?.1.tree().steps(node))
     }
 
-    fn root(&self, py: Python<'_>, node: u32) -> PyResult<u32> {
-        Ok(self.0.take(py)?.1.tree().root(node))
-    }
-
-    /// -1 for a root.
-    fn parent_of(&self, py: Python<'_>, node: u32) -> PyResult<i64> {
-        Ok(self.0.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
-    }
-
-    fn token_of(&self, py: Python<'_>, node: u32) -> PyResult<i32> {
-        Ok(self.0.take(py)?.1.tree().token(node))
-    }
-
     fn logprob_of(&self, py: Python<'_>, node: u32) -> PyResult<f64> {
         Ok(self.0.take(py)?.1.tree().logprob(node))
-    }
-
-    /// The bytes that the tokens of a node spell.
-    fn data<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Bound<'py, PyBytes>> {
-        let inner = self.0.take(py)?;
-        Ok(PyBytes::new(py, &inner.0.bytes(inner.1.tree(), node)))
-    }
-
-    /// The allowed tokens at a node, without end tokens, and whether an end may follow.
-    fn allowed<'py>(
-        &self,
-        py: Python<'py>,
-        node: u32,
-    ) -> PyResult<(Bound<'py, PyArray1<i64>>, bool)> {
-        let mut inner = self.0.take(py)?;
-        let (parts, search) = &mut *inner;
-        let (ids, accepting) =
-            search.allowed(node, &mut parts.language).map_err(|refusal| refused(py, &refusal))?;
-        Ok((PyArray1::from_iter(py, ids.into_iter().map(i64::from)), accepting))
     }
 
     /// Everything but the model's answers, for `restore`.
@@ -259,8 +215,8 @@ impl TokenFrontier {
 }
 
 /// The search over strings.
-#[pyclass(frozen, module = "formalm._core")]
-pub(crate) struct StringFrontier(SharedQuery<StringSearch>);
+#[pyclass(frozen, extends = Frontier, module = "formalm._core")]
+pub(crate) struct StringFrontier(Arc<SharedQuery<StringSearch>>);
 
 /// Data, tokens, log-probability, tokenizations, context, log-probabilities of the tokens.
 type FoundString<'py> = (Bound<'py, PyBytes>, Vec<u32>, f64, usize, u32, Vec<f64>);
@@ -280,7 +236,7 @@ impl StringFrontier {
         top_k: Option<(usize, bool)>,
         tolerance: f64,
         cache_bytes: usize,
-    ) -> PyResult<StringFrontier> {
+    ) -> PyResult<PyClassInitializer<StringFrontier>> {
         let (mut parts, roots) = SearchParts::new(py, vocabulary, &contexts, top_k)?;
         let lengths = length_limits(&contexts, max_tokens, complete);
         let options = StringOptions { lengths, tolerance, cache_bytes };
@@ -288,28 +244,14 @@ impl StringFrontier {
         let language = &mut parts.language;
         let search = py.detach(|| StringSearch::new(&roots, tokens, scan, options, language));
         let search = search.map_err(|refusal| refused(py, &refusal))?;
-        Ok(StringFrontier(SharedQuery::new(parts, search)))
-    }
-
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.0.take(py)?.1.tree().len())
+        let (query, frontier) = SharedQuery::new(parts, search);
+        Ok(PyClassInitializer::from(frontier).add_subclass(StringFrontier(query)))
     }
 
     /// Number of queued strings.
     #[getter]
     fn queued(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.0.take(py)?.1.queue_len())
-    }
-
-    #[getter]
-    fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.0.take(py)?.1.memory_bytes())
-    }
-
-    /// Whether sequences were omitted for the model's context.
-    #[getter]
-    fn cut_by_context(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.0.take(py)?.1.cut_by_context())
     }
 
     /// An upper bound on what is still to come.
@@ -332,7 +274,7 @@ impl StringFrontier {
         room: Option<u32>,
     ) -> PyResult<u32> {
         let mut inner = self.0.take(py)?;
-        let (parts, search) = &mut *inner;
+        let QueryState(parts, search) = &mut *inner;
         let state = parts.state(py, matcher.get())?;
         let root = search.add_context(logprob, state, room, &mut parts.language);
         root.map_err(|refusal| refused(py, &refusal))
@@ -352,10 +294,9 @@ impl StringFrontier {
         batch: usize,
         floor: Option<f64>,
     ) -> PyResult<(Option<FoundString<'py>>, Vec<u32>, bool)> {
-        let mut inner = self.0.take(py)?;
-        let (parts, search) = &mut *inner;
-        let step = py.detach(|| search.step(batch, floor, &mut parts.language));
-        Ok(match step.map_err(|refusal| refused(py, &refusal))? {
+        let step =
+            self.0.run_detached(py, |search, language| search.step(batch, floor, language))?;
+        Ok(match step {
             StringStep::Hit(hit) => {
                 let data = PyBytes::new(py, &hit.data);
                 let (logprob, count) = (hit.logprob, hit.tokenizations);
@@ -383,18 +324,17 @@ impl StringFrontier {
         rows: Vec<Bound<'_, PyAny>>,
         is_normalized: Vec<bool>,
     ) -> PyResult<Vec<(f64, u8)>> {
-        let mut inner = self.0.take(py)?;
-        let (parts, search) = &mut *inner;
         let size = self.0.vocabulary_size;
         let (pairs, kinds) =
             read_rows(py, nodes, &rows, &is_normalized, size, shared_row, SharedRow::row)?;
         let each = pairs.into_iter().zip(is_normalized);
         let answers: Vec<_> =
             each.map(|((node, row), normalized)| (node, row, normalized)).collect();
-        let language = &mut parts.language;
         let is_sound = |sums: &[RowSum]| kinds.are_sound(sums);
-        let sums = py.detach(|| search.record_rows(&answers, is_sound, language));
-        Ok(kinds.with_codes(&sums.map_err(|refusal| refused(py, &refusal))?))
+        let sums = self.0.run_detached(py, |search, language| {
+            search.record_rows(&answers, is_sound, language)
+        })?;
+        Ok(kinds.with_codes(&sums))
     }
 
     /// Records the model's answers at nodes.
@@ -405,7 +345,7 @@ impl StringFrontier {
         rows: &Bound<'py, PyList>,
     ) -> PyResult<()> {
         let mut inner = self.0.take(py)?;
-        let (parts, search) = &mut *inner;
+        let QueryState(parts, search) = &mut *inner;
         let answers = answers(py, &nodes, rows, self.0.vocabulary_size)?;
         let answers = parts.answers(&answers);
         let language = &mut parts.language;
@@ -414,23 +354,6 @@ impl StringFrontier {
             pairs.try_for_each(|(&node, answer)| search.record(node, answer, language))
         });
         done.map_err(|refusal| refused(py, &refusal))
-    }
-
-    fn path(&self, py: Python<'_>, node: u32) -> PyResult<Vec<u32>> {
-        Ok(self.0.take(py)?.1.tree().path(node))
-    }
-
-    fn root(&self, py: Python<'_>, node: u32) -> PyResult<u32> {
-        Ok(self.0.take(py)?.1.tree().root(node))
-    }
-
-    /// -1 for a root.
-    fn parent_of(&self, py: Python<'_>, node: u32) -> PyResult<i64> {
-        Ok(self.0.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
-    }
-
-    fn token_of(&self, py: Python<'_>, node: u32) -> PyResult<i32> {
-        Ok(self.0.take(py)?.1.tree().token(node))
     }
 
     /// Everything but the model's answers, for `restore`. No batch may be in progress.
@@ -471,7 +394,7 @@ impl StringFrontier {
         };
         let nodes = node_arrays(arrays)?;
         let mut inner = self.0.take(py)?;
-        let (parts, search) = &mut *inner;
+        let QueryState(parts, search) = &mut *inner;
         let (language, size) = (&mut parts.language, self.0.vocabulary_size);
         match search.restore(&nodes, &entries, size, cut, language) {
             Ok(()) => Ok(()),

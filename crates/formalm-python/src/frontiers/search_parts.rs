@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use formalm_constraint::{AdvanceError, STATE_TABLE_LIMIT, StateTable};
 use formalm_frontier::{
-    Continuations, LengthLimits, Row, RowSum, SequenceTree, SharedRow, TokenLanguage, TokenScan,
-    TopK,
+    Continuations, LengthLimits, Row, RowSum, SharedRow, TokenLanguage, TokenScan, TopK, TreeQuery,
+    allowed_at,
 };
 use formalm_logits::ElementType;
 use numpy::npyffi::NPY_ARRAY_OWNDATA;
-use numpy::{PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{
+    PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::any_machine::AnyMaskClasses;
 use crate::errors::{self, RejectedInput};
@@ -52,27 +54,119 @@ impl TokenLanguage for ConstraintLanguage {
 /// read after it.
 pub(super) type Contexts<'py> = Vec<(Bound<'py, Matcher>, f64, Option<u32>)>;
 
-/// A query that Python drives, with what it is made from. One thread at a time has it.
-pub(super) struct SharedQuery<S> {
-    inner: GilCell<(SearchParts, S)>,
+/// A query with what it is made from.
+pub(super) struct QueryState<S: ?Sized>(pub(super) SearchParts, pub(super) S);
+
+/// A query that Python drives. One thread at a time has it.
+pub(super) struct SharedQuery<S: ?Sized> {
     pub(super) vocabulary_size: usize,
+    inner: GilCell<QueryState<S>>,
 }
 
-impl<S> SharedQuery<S> {
-    pub(super) fn new(parts: SearchParts, query: S) -> SharedQuery<S> {
+impl<S: TreeQuery + Send + 'static> SharedQuery<S> {
+    /// Returns a query, and what Python asks of every query about it.
+    pub(super) fn new(parts: SearchParts, query: S) -> (Arc<SharedQuery<S>>, Frontier) {
         let vocabulary_size = parts.vocabulary.len();
-        SharedQuery { inner: GilCell::new((parts, query)), vocabulary_size }
+        let inner = GilCell::new(QueryState(parts, query));
+        let query = Arc::new(SharedQuery { vocabulary_size, inner });
+        (Arc::clone(&query), Frontier(query))
     }
+}
 
+impl<S: ?Sized> SharedQuery<S> {
     /// Borrows the query. In a forked child its states are visited again first, if a thread modified
     /// them at the fork.
-    pub(super) fn take<'a>(&'a self, py: Python<'a>) -> PyResult<GilGuard<'a, (SearchParts, S)>> {
+    pub(super) fn take<'a>(&'a self, py: Python<'a>) -> PyResult<GilGuard<'a, QueryState<S>>> {
         let mut inner = self
             .inner
             .take(py)
             .ok_or_else(|| errors::in_use(py, "search", "create one per thread"))?;
         inner.0.language.0.settle().map_err(|refusal| refused(py, &refusal))?;
         Ok(inner)
+    }
+
+    /// Runs a short step of the query.
+    pub(super) fn run<T>(
+        &self,
+        py: Python<'_>,
+        step: impl FnOnce(&mut S, &mut ConstraintLanguage) -> Result<T, AdvanceError>,
+    ) -> PyResult<T> {
+        let mut inner = self.take(py)?;
+        let QueryState(parts, query) = &mut *inner;
+        step(query, &mut parts.language).map_err(|refusal| refused(py, &refusal))
+    }
+
+    /// Runs a step of the query while other threads have the interpreter.
+    pub(super) fn run_detached<T: Send>(
+        &self,
+        py: Python<'_>,
+        step: impl FnOnce(&mut S, &mut ConstraintLanguage) -> Result<T, AdvanceError> + Send,
+    ) -> PyResult<T>
+    where
+        S: Send,
+    {
+        let mut inner = self.take(py)?;
+        let QueryState(parts, query) = &mut *inner;
+        let done = py.detach(|| step(query, &mut parts.language));
+        done.map_err(|refusal| refused(py, &refusal))
+    }
+}
+
+/// The sequences of a query, whichever it is.
+#[pyclass(frozen, subclass, module = "formalm._core")]
+pub(crate) struct Frontier(Arc<SharedQuery<dyn TreeQuery + Send>>);
+
+#[pymethods]
+impl Frontier {
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.0.take(py)?.1.tree().len())
+    }
+
+    #[getter]
+    fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.0.take(py)?.1.memory_bytes())
+    }
+
+    /// Whether sequences were omitted, or walks stopped, for the model's context.
+    #[getter]
+    fn cut_by_context(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.0.take(py)?.1.cut_by_context())
+    }
+
+    /// The allowed tokens at a node, without end tokens, and whether an end may follow.
+    fn allowed<'py>(
+        &self,
+        py: Python<'py>,
+        node: u32,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, bool)> {
+        let (ids, accepting) =
+            self.0.run(py, |query, language| allowed_at(query, node, language))?;
+        Ok((PyArray1::from_iter(py, ids.into_iter().map(i64::from)), accepting))
+    }
+
+    fn path(&self, py: Python<'_>, node: u32) -> PyResult<Vec<u32>> {
+        Ok(self.0.take(py)?.1.tree().path(node))
+    }
+
+    fn root(&self, py: Python<'_>, node: u32) -> PyResult<u32> {
+        Ok(self.0.take(py)?.1.tree().root(node))
+    }
+
+    /// -1 for a root.
+    fn parent_of(&self, py: Python<'_>, node: u32) -> PyResult<i64> {
+        Ok(self.0.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
+    }
+
+    fn token_of(&self, py: Python<'_>, node: u32) -> PyResult<i32> {
+        Ok(self.0.take(py)?.1.tree().token(node))
+    }
+
+    /// The bytes that the tokens of a node spell.
+    fn data<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Bound<'py, PyBytes>> {
+        let inner = self.0.take(py)?;
+        let tokens = inner.1.tree().path(node).into_iter();
+        let bytes = tokens.flat_map(|id| inner.0.vocabulary.token_bytes(id).unwrap_or_default());
+        Ok(PyBytes::new(py, &bytes.copied().collect::<Vec<u8>>()))
     }
 }
 
@@ -124,16 +218,6 @@ impl SearchParts {
         let cursor = matcher.take(py)?.clone();
         let state = py.detach(|| self.language.0.add_root(cursor));
         state.map_err(|error| errors::failure(py, &error, None))
-    }
-
-    /// Returns the bytes that the tokens of a node spell.
-    pub(super) fn bytes(&self, tree: &SequenceTree, node: u32) -> Vec<u8> {
-        let tokens = tree.path(node);
-        tokens
-            .iter()
-            .flat_map(|&id| self.vocabulary.token_bytes(id).unwrap_or_default())
-            .copied()
-            .collect()
     }
 
     /// Returns the rows of a list of answers: arrays, or pairs of ids and log-probabilities.

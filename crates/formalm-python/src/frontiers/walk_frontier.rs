@@ -5,9 +5,8 @@ use std::sync::Arc;
 use formalm_frontier::{RowSums, SharedRow, WalkMove, WalkOptions, WalkRule, WalkTree};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
-use super::search_parts::{Contexts, SearchParts, SharedQuery, length_limits, read_rows, refused};
+use super::search_parts::{Contexts, Frontier, SearchParts, SharedQuery, length_limits, read_rows};
 use crate::errors;
 use crate::logits::logit_rows::row_of;
 use crate::vocabulary::Vocabulary;
@@ -21,8 +20,8 @@ const REJECTED: i64 = -2;
 type ListedTokens<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 
 /// The tree of several random walks, and the steps that can be taken from its nodes.
-#[pyclass(frozen, module = "formalm._core")]
-pub(crate) struct WalkFrontier(SharedQuery<WalkTree>);
+#[pyclass(frozen, extends = Frontier, module = "formalm._core")]
+pub(crate) struct WalkFrontier(Arc<SharedQuery<WalkTree>>);
 
 /// Returns a row in the memory of an array that Python owns, without a copy. Models do not change rows
 /// that they returned.
@@ -45,51 +44,30 @@ impl WalkFrontier {
         complete: bool,
         max_tokens: Option<u32>,
         step_bytes: usize,
-    ) -> PyResult<WalkFrontier> {
+    ) -> PyResult<PyClassInitializer<WalkFrontier>> {
         let (parts, roots) = SearchParts::new(py, vocabulary, &contexts, None)?;
         let lengths = length_limits(&contexts, max_tokens, complete);
         let options = WalkOptions { lengths, step_bytes };
         let walks = WalkTree::new(&roots, parts.scan(end_token_ids), options);
-        Ok(WalkFrontier(SharedQuery::new(parts, walks)))
-    }
-
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.0.take(py)?.1.tree().len())
-    }
-
-    #[getter]
-    fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.0.take(py)?.1.memory_bytes())
-    }
-
-    /// Whether walks were stopped for the model's context.
-    #[getter]
-    fn cut_by_context(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.0.take(py)?.1.cut_by_context())
+        let (query, frontier) = SharedQuery::new(parts, walks);
+        Ok(PyClassInitializer::from(frontier).add_subclass(WalkFrontier(query)))
     }
 
     /// The node after a token.
     fn child(&self, py: Python<'_>, node: u32, token_id: u32) -> PyResult<u32> {
-        let mut inner = self.0.take(py)?;
-        let (parts, walks) = &mut *inner;
-        let child = walks.child(node, token_id, &mut parts.language);
-        child.map_err(|refusal| refused(py, &refusal))
+        self.0.run(py, |walks, language| walks.child(node, token_id, language))
     }
 
     /// Whether the model can read each node, or need not.
     fn can_be_evaluated(&self, py: Python<'_>, nodes: Vec<u32>) -> PyResult<Vec<bool>> {
-        let mut inner = self.0.take(py)?;
-        let (parts, walks) = &mut *inner;
-        let each = nodes.iter().map(|&node| walks.can_be_evaluated(node, &mut parts.language));
-        each.collect::<Result<_, _>>().map_err(|refusal| refused(py, &refusal))
+        self.0.run(py, |walks, language| {
+            nodes.iter().map(|&node| walks.can_be_evaluated(node, language)).collect()
+        })
     }
 
     /// The nodes that were not evaluated, each once, and then those that are decided.
     fn unevaluated(&self, py: Python<'_>, nodes: Vec<u32>) -> PyResult<(Vec<u32>, Vec<u32>)> {
-        let mut inner = self.0.take(py)?;
-        let (parts, walks) = &mut *inner;
-        let found = walks.unevaluated(&nodes, &mut parts.language);
-        found.map_err(|refusal| refused(py, &refusal))
+        self.0.run(py, |walks, language| walks.unevaluated(&nodes, language))
     }
 
     /// Records the model's rows at nodes, and whether each has log-probabilities. Unless
@@ -103,18 +81,17 @@ impl WalkFrontier {
         is_normalized: Vec<bool>,
         needs_factors: bool,
     ) -> PyResult<Vec<(f64, u8)>> {
-        let mut inner = self.0.take(py)?;
-        let (parts, walks) = &mut *inner;
         let size = self.0.vocabulary_size;
         let (pairs, kinds) =
             read_rows(py, nodes.clone(), &rows, &is_normalized, size, owned_row, SharedRow::row)?;
-        let language = &mut parts.language;
         let is_sound = |sums: &[RowSums]| kinds.are_sound(sums);
-        let sums = py.detach(|| walks.record_rows(pairs, is_sound, language));
-        let sums = sums.map_err(|refusal| refused(py, &refusal))?;
-        if !needs_factors && kinds.are_sound(&sums) {
-            nodes.iter().for_each(|&node| walks.settle(node, 1.0));
-        }
+        let sums = self.0.run_detached(py, |walks, language| {
+            let sums = walks.record_rows(pairs, is_sound, language)?;
+            if !needs_factors && kinds.are_sound(&sums) {
+                nodes.iter().for_each(|&node| walks.settle(node, 1.0));
+            }
+            Ok(sums)
+        })?;
         Ok(kinds.with_codes(&sums))
     }
 
@@ -174,11 +151,8 @@ impl WalkFrontier {
         uniforms: Vec<f64>,
         is_learned: bool,
     ) -> PyResult<(Vec<i64>, Vec<f64>)> {
-        let mut inner = self.0.take(py)?;
-        let (parts, walks) = &mut *inner;
         let rule = if is_learned { WalkRule::Learned } else { WalkRule::Allowed };
-        let language = &mut parts.language;
-        let drawn = py.detach(|| {
+        self.0.run_detached(py, |walks, language| {
             let (mut moves, mut totals) = (Vec::new(), Vec::new());
             for (&node, &uniform) in nodes.iter().zip(&uniforms) {
                 let Some((found, total)) = walks.draw(node, uniform, rule, language)? else {
@@ -192,19 +166,14 @@ impl WalkFrontier {
                 totals.push(total);
             }
             Ok((moves, totals))
-        });
-        drawn.map_err(|refusal| refused(py, &refusal))
+        })
     }
 
     /// The allowed tokens of an evaluated node with their probabilities; `None` if its row was
     /// evicted.
     fn listed<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Option<ListedTokens<'py>>> {
-        let mut inner = self.0.take(py)?;
-        let (parts, walks) = &mut *inner;
-        let listed = py.detach(|| walks.listed(node, &mut parts.language));
-        let Some((ids, probabilities)) = listed.map_err(|refusal| refused(py, &refusal))? else {
-            return Ok(None);
-        };
+        let listed = self.0.run_detached(py, |walks, language| walks.listed(node, language))?;
+        let Some((ids, probabilities)) = listed else { return Ok(None) };
         let ids = PyArray1::from_iter(py, ids.into_iter().map(i64::from));
         Ok(Some((ids, PyArray1::from_vec(py, probabilities))))
     }
@@ -216,10 +185,7 @@ impl WalkFrontier {
 
     /// The log-probability of a token after a node; `None` if the node's row was evicted.
     fn token_logprob(&self, py: Python<'_>, node: u32, token_id: u32) -> PyResult<Option<f64>> {
-        let mut inner = self.0.take(py)?;
-        let (parts, walks) = &mut *inner;
-        let logprob = walks.token_logprob(node, token_id, &mut parts.language);
-        logprob.map_err(|refusal| refused(py, &refusal))
+        self.0.run(py, |walks, language| walks.token_logprob(node, token_id, language))
     }
 
     fn begin_round(&self, py: Python<'_>) -> PyResult<()> {
@@ -234,45 +200,6 @@ impl WalkFrontier {
 
     /// Computes live shares. Returns the number of nodes done before one whose row was evicted.
     fn learn(&self, py: Python<'_>, nodes: Vec<u32>) -> PyResult<usize> {
-        let mut inner = self.0.take(py)?;
-        let (parts, walks) = &mut *inner;
-        let done = py.detach(|| walks.learn(&nodes, &mut parts.language));
-        done.map_err(|refusal| refused(py, &refusal))
-    }
-
-    /// The allowed tokens at a node, without end tokens, and whether an end may follow.
-    fn allowed<'py>(
-        &self,
-        py: Python<'py>,
-        node: u32,
-    ) -> PyResult<(Bound<'py, PyArray1<i64>>, bool)> {
-        let mut inner = self.0.take(py)?;
-        let (parts, walks) = &mut *inner;
-        let (ids, accepting) =
-            walks.allowed(node, &mut parts.language).map_err(|refusal| refused(py, &refusal))?;
-        Ok((PyArray1::from_iter(py, ids.into_iter().map(i64::from)), accepting))
-    }
-
-    fn path(&self, py: Python<'_>, node: u32) -> PyResult<Vec<u32>> {
-        Ok(self.0.take(py)?.1.tree().path(node))
-    }
-
-    fn root(&self, py: Python<'_>, node: u32) -> PyResult<u32> {
-        Ok(self.0.take(py)?.1.tree().root(node))
-    }
-
-    /// -1 for a root.
-    fn parent_of(&self, py: Python<'_>, node: u32) -> PyResult<i64> {
-        Ok(self.0.take(py)?.1.tree().parent(node).map_or(-1, i64::from))
-    }
-
-    fn token_of(&self, py: Python<'_>, node: u32) -> PyResult<i32> {
-        Ok(self.0.take(py)?.1.tree().token(node))
-    }
-
-    /// The bytes that the tokens of a node spell.
-    fn data<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Bound<'py, PyBytes>> {
-        let inner = self.0.take(py)?;
-        Ok(PyBytes::new(py, &inner.0.bytes(inner.1.tree(), node)))
+        self.0.run_detached(py, |walks, language| walks.learn(&nodes, language))
     }
 }
