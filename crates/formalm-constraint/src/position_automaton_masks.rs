@@ -13,10 +13,10 @@ use formalm_core::{
     AppendVec, ByteSet, CompactMap, Error, ForkSafeMutex, MaskClassId, Renewal, StateId,
 };
 use formalm_machines::{
-    AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton, ClassRenewal,
-    ClassVisitor, MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds, NoLexicalMachine,
-    PositionAutomaton, RepresentativeClasses, ScratchCache, ScratchMachine, StateClasses,
-    StatesAsClasses, StringClasses, ValueClasses,
+    AcceptingVisitor, ApproximateClasses, ClassAutomaton, ClassRenewal, ClassVisitor,
+    MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds, NoLexicalMachine, PositionAutomaton,
+    RepresentativeClasses, ScratchCache, ScratchMachine, StateClasses, StatesAsClasses,
+    StringClasses, ValueClasses,
 };
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -402,20 +402,12 @@ impl<K: MaskClasses> MaskingClasses<'_, K> {
 impl<K: MaskClasses> ClassAutomaton for MaskingClasses<'_, K> {
     type LexicalMachine = NoLexicalMachine;
 
-    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
-        None
-    }
-
     fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         self.ahead.step_to_scratch(self.lookahead_class(key), byte)
     }
 
     fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
         self.ahead.mask_automaton().live_bytes(self.lookahead_class(key))
-    }
-
-    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
-        Ok(None)
     }
 }
 

@@ -335,10 +335,6 @@ impl<H: SublanguageHost, K: MaskClasses, S: MaskAutomaton> ClassAutomaton
 {
     type LexicalMachine = NoLexicalMachine;
 
-    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
-        None
-    }
-
     fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         let next = self.steps.step(self.keys.host_class(key)?, byte)?;
         Ok(next.map(|next| MaskClassId::from_number(next.number() | HOST_CLASS)))

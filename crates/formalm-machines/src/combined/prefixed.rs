@@ -328,10 +328,6 @@ impl<S> PrefixedMaskAutomaton<'_, S> {
 impl<S: MaskAutomaton> ClassAutomaton for PrefixedMaskAutomaton<'_, S> {
     type LexicalMachine = NoLexicalMachine;
 
-    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
-        None
-    }
-
     fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         let (front, number) = (self.front, key.number());
         if !front.left(number).is_empty() {

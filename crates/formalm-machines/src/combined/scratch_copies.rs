@@ -9,8 +9,8 @@ use formalm_core::{ByteSet, Error, ForkCheck, ForkSafeMutex, Machine, MaskClassI
 use rustc_hash::FxHashMap;
 
 use crate::{
-    AcceptingMaskAutomaton, CharRepetition, ClassAutomaton, MaskShortcuts, NoLexicalMachine,
-    StringClasses, ValueClasses,
+    AcceptingMaskAutomaton, ClassAutomaton, MaskShortcuts, NoLexicalMachine, StringClasses,
+    ValueClasses,
 };
 
 /// Memory, in bytes, above which a scratch machine is dropped before the next query. Chosen, not
@@ -192,10 +192,6 @@ impl<M: Machine> AcceptingMaskAutomaton for ScratchMaskAutomaton<'_, M> {
 impl<M: Machine> ClassAutomaton for ScratchMaskAutomaton<'_, M> {
     type LexicalMachine = NoLexicalMachine;
 
-    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
-        None
-    }
-
     fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         let next = self.0.machine.step(self.0.state(class)?, byte)?;
         Ok(next.map(|next| self.0.key(next)))
@@ -203,10 +199,6 @@ impl<M: Machine> ClassAutomaton for ScratchMaskAutomaton<'_, M> {
 
     fn live_bytes(&self, class: MaskClassId) -> Result<ByteSet, Error> {
         self.0.machine.live_bytes(self.0.state(class)?)
-    }
-
-    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
-        Ok(None)
     }
 }
 

@@ -7,9 +7,9 @@ use formalm_core::{ByteSet, Error, LazyDfa, Machine, MaskClassId, StateId};
 
 use super::scratch_copies::ScratchCache;
 use crate::{
-    AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
-    ClassRenewal, ClassVisitor, MaskShortcuts, MemberEnds, NoLexicalMachine, StateClasses,
-    StringClasses, ValueClasses,
+    AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, ClassAutomaton, ClassRenewal,
+    ClassVisitor, MaskShortcuts, MemberEnds, NoLexicalMachine, StateClasses, StringClasses,
+    ValueClasses,
 };
 
 /// The states of a machine as its mask classes. Masks are found byte by byte.
@@ -95,10 +95,6 @@ impl<M: Machine> AcceptingMaskAutomaton for StatesAsClasses<'_, M> {
 impl<M: Machine> ClassAutomaton for StatesAsClasses<'_, M> {
     type LexicalMachine = NoLexicalMachine;
 
-    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
-        None
-    }
-
     fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         let next = self.0.step(StateId::from_number(class.number()), byte)?;
         Ok(next.map(|next| MaskClassId::from_number(next.number())))
@@ -106,10 +102,6 @@ impl<M: Machine> ClassAutomaton for StatesAsClasses<'_, M> {
 
     fn live_bytes(&self, class: MaskClassId) -> Result<ByteSet, Error> {
         self.0.live_bytes(StateId::from_number(class.number()))
-    }
-
-    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
-        Ok(None)
     }
 }
 
@@ -141,10 +133,6 @@ impl<K: StateClasses, F: Fn(MaskClassId) -> StateId> ClassAutomaton
 {
     type LexicalMachine = NoLexicalMachine;
 
-    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
-        None
-    }
-
     fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         match self.classes.machine().step((self.state)(class), byte)? {
             Some(next) => self.classes.mask_class(next).map(Some),
@@ -154,10 +142,6 @@ impl<K: StateClasses, F: Fn(MaskClassId) -> StateId> ClassAutomaton
 
     fn live_bytes(&self, class: MaskClassId) -> Result<ByteSet, Error> {
         self.classes.machine().live_bytes((self.state)(class))
-    }
-
-    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
-        Ok(None)
     }
 }
 

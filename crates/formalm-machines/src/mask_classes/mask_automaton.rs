@@ -23,7 +23,9 @@ pub trait ClassAutomaton {
     type LexicalMachine: LexicalMachine;
 
     /// Returns the machine as one that reads lexemes, if it is one.
-    fn lexical_machine(&self) -> Option<&Self::LexicalMachine>;
+    fn lexical_machine(&self) -> Option<&Self::LexicalMachine> {
+        None
+    }
 
     /// Returns the class after `byte`, or `None` if it is not viable.
     ///
@@ -45,7 +47,9 @@ pub trait ClassAutomaton {
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn char_repetition(&self, class: MaskClassId) -> Result<Option<CharRepetition>, Error>;
+    fn char_repetition(&self, _class: MaskClassId) -> Result<Option<CharRepetition>, Error> {
+        Ok(None)
+    }
 }
 
 /// What a mask may know about a class without reading its tokens byte by byte.

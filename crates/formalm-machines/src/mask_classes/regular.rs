@@ -73,10 +73,6 @@ impl ClassRenewal for RegularMaskClasses {
 impl ClassAutomaton for RegularMaskClasses {
     type LexicalMachine = NoLexicalMachine;
 
-    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
-        None
-    }
-
     #[inline]
     fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         Ok(self.0.step(quotient_state(class), byte)?.map(class_id))

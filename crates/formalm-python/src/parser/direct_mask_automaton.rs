@@ -2,7 +2,7 @@
 
 use formalm_core::{ByteSet, Error, Machine, MaskClassId, StateId};
 use formalm_machines::{
-    CharRepetition, ClassAutomaton, MaskShortcuts, NoLexicalMachine, StringClasses, ValueClasses,
+    ClassAutomaton, MaskShortcuts, NoLexicalMachine, StringClasses, ValueClasses,
 };
 
 /// The states of a machine as mask classes, and the function that computes a mask.
@@ -16,10 +16,6 @@ impl<M: Machine, F: Fn(StateId) -> Result<Vec<u32>, Error>> ClassAutomaton
 {
     type LexicalMachine = NoLexicalMachine;
 
-    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
-        None
-    }
-
     fn step(&self, key: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         let next = self.machine.step(StateId::from_number(key.number()), byte)?;
         Ok(next.map(|next| MaskClassId::from_number(next.number())))
@@ -27,10 +23,6 @@ impl<M: Machine, F: Fn(StateId) -> Result<Vec<u32>, Error>> ClassAutomaton
 
     fn live_bytes(&self, key: MaskClassId) -> Result<ByteSet, Error> {
         self.machine.live_bytes(StateId::from_number(key.number()))
-    }
-
-    fn char_repetition(&self, _: MaskClassId) -> Result<Option<CharRepetition>, Error> {
-        Ok(None)
     }
 }
 

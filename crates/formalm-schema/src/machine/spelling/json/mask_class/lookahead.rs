@@ -260,10 +260,6 @@ impl AcceptingMaskAutomaton for SchemaLookahead<'_> {
 impl ClassAutomaton for SchemaLookahead<'_> {
     type LexicalMachine = NoLexicalMachine;
 
-    fn lexical_machine(&self) -> Option<&NoLexicalMachine> {
-        None
-    }
-
     fn step(&self, class: MaskClassId, byte: u8) -> Result<Option<MaskClassId>, Error> {
         self.state.borrow_mut().step(class, byte)
     }
