@@ -9,11 +9,9 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_core::{
-    AppendVec, ByteSet, CompactMap, Error, ForkSafeMutex, MaskClassId, Renewal, StateId,
-};
+use formalm_core::{ByteSet, CompactMap, Error, ForkSafeMutex, MaskClassId, Renewal, StateId};
 use formalm_machines::{
-    AcceptingVisitor, ApproximateClasses, ClassAutomaton, ClassRenewal, ClassVisitor,
+    AcceptingVisitor, ApproximateClasses, ClassAutomaton, ClassRenewal, ClassTable, ClassVisitor,
     MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds, NoLexicalMachine, PositionAutomaton,
     RepresentativeClasses, ScratchCache, ScratchMachine, StateClasses, StatesAsClasses,
     StringClasses, ValueClasses,
@@ -25,9 +23,6 @@ use crate::mask::{Mask, MaskUnion, patch};
 use crate::mask_cache::MaskMemory;
 use crate::part_masks::PartMasks;
 use crate::trie_walk::{TrieWalk, difference};
-
-/// Flag of states with a position whose mask class leaves a few tokens undecided.
-const UNDECIDED_FLAG: u32 = 1 << 31;
 
 /// Maximum number of cached masks that others are derived from. Chosen, not measured.
 const MAX_BASE_MASKS: usize = 64;
@@ -47,8 +42,7 @@ pub struct PositionMaskClasses<K: MaskClasses> {
     vocabulary: Arc<Vocabulary>,
     /// The masks of each position, unless it is read with others.
     letters: Vec<Option<Arc<PartMasks<K>>>>,
-    /// Per state, its mask class plus one, where known.
-    keys: AppendVec,
+    keys: ClassTable,
     known: ForkSafeMutex<InternedClasses<K::Machine>>,
     ahead: ScratchCache<PositionAutomaton<K::Machine>>,
 }
@@ -123,7 +117,7 @@ impl<K: MaskClasses> PositionMaskClasses<K> {
         letters: Vec<Option<Arc<PartMasks<K>>>>,
     ) -> PositionMaskClasses<K> {
         let (keys, known, ahead) =
-            (AppendVec::default(), ForkSafeMutex::default(), ScratchCache::default());
+            (ClassTable::default(), ForkSafeMutex::default(), ScratchCache::default());
         PositionMaskClasses { machine, composed, vocabulary, letters, keys, known, ahead }
     }
 
@@ -157,23 +151,22 @@ impl<K: MaskClasses> PositionMaskClasses<K> {
         self.known.lock()
     }
 
-    fn find(&self, state: StateId) -> Result<u32, Error> {
-        let mut unsure = 0;
+    fn find(&self, state: StateId) -> Result<MaskClassId, Error> {
+        let mut is_approximate = false;
         let key = self.intern_by(state, &mut |keys, state| {
             let key = keys.mask_class(state)?;
-            unsure |= if keys.is_approximate(state) { UNDECIDED_FLAG } else { 0 };
+            is_approximate |= keys.is_approximate(state);
             Ok(key)
         })?;
-        self.keys.set(state.number() as usize, (key + 1) | unsure);
-        Ok(key)
+        Ok(self.keys.insert(state, key, is_approximate))
     }
 
-    /// Returns the number of a state, by the mask classes of its parts.
+    /// Returns the class of a state, by the mask classes of its parts.
     fn intern_by(
         &self,
         state: StateId,
         key: &mut impl FnMut(&K, StateId) -> Result<MaskClassId, Error>,
-    ) -> Result<u32, Error> {
+    ) -> Result<MaskClassId, Error> {
         let mut items = Vec::new();
         for (letter, state) in self.composed.active_positions(state) {
             items.push(match &self.letters[letter as usize] {
@@ -183,13 +176,13 @@ impl<K: MaskClasses> PositionMaskClasses<K> {
         }
         items.sort_unstable();
         let known = &mut *self.known();
-        Ok(match known.states.find(&*items) {
+        Ok(MaskClassId::from_number(match known.states.find(&*items) {
             Some(key) => key,
             None => {
                 known.bytes += 8 * items.len() + 48;
                 known.states.position_or_insert_with(items.into(), || state)
             }
-        })
+        }))
     }
 
     /// Returns a state of a mask class.
@@ -303,21 +296,16 @@ impl<K: MaskClasses> StateClasses for PositionMaskClasses<K> {
 
     #[inline]
     fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
-        match self.keys.get(state.number() as usize) & !UNDECIDED_FLAG {
-            0 => self.find(state).map(MaskClassId::from_number),
-            key => Ok(MaskClassId::from_number(key - 1)),
-        }
+        self.keys.get(state).map_or_else(|| self.find(state), Ok)
     }
 
     fn completion_mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
-        let key = self.intern_by(state, &mut |keys, state| keys.completion_mask_class(state))?;
-        Ok(MaskClassId::from_number(key))
+        self.intern_by(state, &mut |keys, state| keys.completion_mask_class(state))
     }
 
     #[inline]
     fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
-        let key = self.keys.get(state.number() as usize) & !UNDECIDED_FLAG;
-        key.checked_sub(1).map(MaskClassId::from_number)
+        self.keys.get(state)
     }
 
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
@@ -361,7 +349,7 @@ impl<K: MaskClasses> MemberEnds for PositionMaskClasses<K> {}
 impl<K: MaskClasses> ApproximateClasses for PositionMaskClasses<K> {
     #[inline]
     fn is_approximate(&self, state: StateId) -> bool {
-        self.keys.get(state.number() as usize) & UNDECIDED_FLAG != 0
+        self.keys.is_approximate(state)
     }
 
     fn drops_seen_items(&self) -> bool {

@@ -21,13 +21,13 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
-    AppendVec, ByteSet, Error, ForkSafeMutex, LazyDfa, Machine, MaskClassId, Renewal, StateId,
+    ByteSet, Error, ForkSafeMutex, LazyDfa, Machine, MaskClassId, Renewal, StateId,
 };
 use formalm_machines::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, CharRepetition, ClassAutomaton,
-    ClassRenewal, ClassVisitor, HostConfiguration, MaskAutomaton, MaskClasses, MaskShortcuts,
-    MemberEnds, NoLexicalMachine, RepresentativeClasses, StateClasses, StringClasses,
-    SublanguageHost, SublanguageTables, ValueClasses, self_loop_repetition,
+    ClassRenewal, ClassTable, ClassVisitor, HostConfiguration, MaskAutomaton, MaskClasses,
+    MaskShortcuts, MemberEnds, NoLexicalMachine, RepresentativeClasses, StateClasses,
+    StringClasses, SublanguageHost, SublanguageTables, ValueClasses, self_loop_repetition,
 };
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -37,9 +37,6 @@ use crate::mask::{Mask, patch};
 use crate::mask_cache::MaskMemory;
 use crate::part_masks::PartMasks;
 use crate::trie_walk::TrieWalk;
-
-/// Flag of states with a position whose mask class leaves a few tokens undecided.
-const UNDECIDED_FLAG: u32 = 1 << 31;
 
 /// Flag of classes that are classes of the host, met while reading byte by byte.
 const HOST_CLASS: u32 = 1 << 30;
@@ -61,8 +58,7 @@ pub struct SublanguageMaskClasses<H, K: MaskClasses> {
     /// The masks of each sublanguage, by terminal.
     parts: FxHashMap<u32, Arc<PartMasks<K>>>,
     lexical: LexicalMasks,
-    /// Per state, its mask class plus one, where known.
-    keys: AppendVec,
+    keys: ClassTable,
     known: ForkSafeMutex<InternedClasses>,
     /// `true` if the host is dropped with a search: classes are then read on its states.
     is_lookahead: bool,
@@ -150,7 +146,7 @@ impl<H: SublanguageHost, K: MaskClasses> SublanguageMaskClasses<H, K> {
             vocabulary,
             parts,
             lexical: LexicalMasks::default(),
-            keys: AppendVec::default(),
+            keys: ClassTable::default(),
             known: ForkSafeMutex::default(),
             is_lookahead,
         }
@@ -173,23 +169,22 @@ impl<H: SublanguageHost, K: MaskClasses> SublanguageMaskClasses<H, K> {
         self.known.lock()
     }
 
-    fn find(&self, state: StateId) -> Result<u32, Error> {
-        let mut unsure = 0;
+    fn find(&self, state: StateId) -> Result<MaskClassId, Error> {
+        let mut is_approximate = false;
         let key = self.intern_by(state, &mut |keys, state| {
             let key = keys.mask_class(state)?;
-            unsure |= if keys.is_approximate(state) { UNDECIDED_FLAG } else { 0 };
+            is_approximate |= keys.is_approximate(state);
             Ok(key)
         })?;
-        self.keys.set(state.number() as usize, (key + 1) | unsure);
-        Ok(key)
+        Ok(self.keys.insert(state, key, is_approximate))
     }
 
-    /// Returns the number of a state's class, given those of its sublanguages' states.
+    /// Returns a state's class, given those of its sublanguages' states.
     fn intern_by(
         &self,
         state: StateId,
         key: &mut impl FnMut(&K, StateId) -> Result<MaskClassId, Error>,
-    ) -> Result<u32, Error> {
+    ) -> Result<MaskClassId, Error> {
         let mut items: Vec<ConfigurationClass> = Vec::new();
         for HostConfiguration { sublanguage, rest } in self.host.host_configurations(state) {
             let [lexeme, place, threads] = rest;
@@ -209,13 +204,13 @@ impl<H: SublanguageHost, K: MaskClasses> SublanguageMaskClasses<H, K> {
         items.dedup();
         let known = &mut *self.known();
         if let Some(&class) = known.ids.get(&*items) {
-            return Ok(class);
+            return Ok(MaskClassId::from_number(class));
         }
         let class = known.states.len() as u32;
         known.bytes += size_of::<ConfigurationClass>() * items.len() + 48;
         known.states.push(state);
         known.ids.insert(items.into(), class);
-        Ok(class)
+        Ok(MaskClassId::from_number(class))
     }
 
     /// Returns the state that represents a class.
@@ -241,21 +236,16 @@ impl<H: SublanguageHost, K: MaskClasses> StateClasses for SublanguageMaskClasses
 
     #[inline]
     fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
-        match self.keys.get(state.number() as usize) & !UNDECIDED_FLAG {
-            0 => self.find(state).map(MaskClassId::from_number),
-            key => Ok(MaskClassId::from_number(key - 1)),
-        }
+        self.keys.get(state).map_or_else(|| self.find(state), Ok)
     }
 
     fn completion_mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
-        let key = self.intern_by(state, &mut |keys, state| keys.completion_mask_class(state))?;
-        Ok(MaskClassId::from_number(key))
+        self.intern_by(state, &mut |keys, state| keys.completion_mask_class(state))
     }
 
     #[inline]
     fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
-        let key = self.keys.get(state.number() as usize) & !UNDECIDED_FLAG;
-        key.checked_sub(1).map(MaskClassId::from_number)
+        self.keys.get(state)
     }
 
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
@@ -288,7 +278,7 @@ impl<H: SublanguageHost, K: MaskClasses> MemberEnds for SublanguageMaskClasses<H
 impl<H: SublanguageHost, K: MaskClasses> ApproximateClasses for SublanguageMaskClasses<H, K> {
     #[inline]
     fn is_approximate(&self, state: StateId) -> bool {
-        self.keys.get(state.number() as usize) & UNDECIDED_FLAG != 0
+        self.keys.is_approximate(state)
     }
 
     fn drops_seen_items(&self) -> bool {

@@ -12,11 +12,11 @@ pub use combined::{
 };
 pub use mask_classes::{
     AcceptingMaskAutomaton, AcceptingVisitor, AlternativeStrings, ApproximateClasses,
-    CharRepetition, ClassAutomaton, ClassRenewal, ClassVisitor, HostConfiguration, LexemeEnd,
-    LexemeStep, LexerContextId, LexerStateId, LexerTables, LexicalConfiguration, LexicalMachine,
-    LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds, NEEDS_DEEPER_STACK,
-    NoLexicalMachine, ParserStateId, ParserTables, PartPosition, RegularMaskClasses, StackPrefixId,
-    StateClasses, StringClasses, SublanguageHost, SublanguagePosition, SublanguageTables,
-    ValueClasses, ValueEnd, self_loop_repetition,
+    CharRepetition, ClassAutomaton, ClassRenewal, ClassTable, ClassVisitor, HostConfiguration,
+    LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexerTables, LexicalConfiguration,
+    LexicalMachine, LiteralList, MaskAutomaton, MaskClasses, MaskShortcuts, MemberEnds,
+    NEEDS_DEEPER_STACK, NoLexicalMachine, ParserStateId, ParserTables, PartPosition,
+    RegularMaskClasses, StackPrefixId, StateClasses, StringClasses, SublanguageHost,
+    SublanguagePosition, SublanguageTables, ValueClasses, ValueEnd, self_loop_repetition,
 };
 pub use special_tokens::{SPECIAL_BYTE, len_outside_special, special_token_bytes};

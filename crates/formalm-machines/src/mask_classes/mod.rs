@@ -10,6 +10,7 @@
 //! traits are dispatched statically, because a step takes a few nanoseconds and one mask takes many
 //! thousand steps.
 
+mod class_table;
 mod lexical_machine;
 mod mask_automaton;
 mod regular;
@@ -22,6 +23,7 @@ use formalm_core::{ByteSet, Error, LazyDfa, Machine, MaskClassId, Renewal, State
 
 use crate::combined::StatesAsClasses;
 
+pub use class_table::ClassTable;
 pub use lexical_machine::{
     LexemeEnd, LexemeStep, LexerContextId, LexerStateId, LexerTables, LexicalConfiguration,
     LexicalMachine, NEEDS_DEEPER_STACK, NoLexicalMachine, ParserStateId, ParserTables,

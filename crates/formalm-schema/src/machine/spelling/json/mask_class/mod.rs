@@ -25,13 +25,12 @@ pub(crate) mod string_state_pairs;
 use std::sync::Arc;
 
 use formalm_core::{
-    AppendVec, ByteSet, CompactMap, Error, Interner, LazyDfa, MaskClassId, MemoryBytes, Renewal,
-    StateId,
+    ByteSet, CompactMap, Error, Interner, LazyDfa, MaskClassId, MemoryBytes, Renewal, StateId,
 };
 use formalm_json::NameTokens;
 use formalm_machines::{
-    AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassVisitor, MemberEnds, PartPosition,
-    StateClasses,
+    AcceptingVisitor, ApproximateClasses, ClassRenewal, ClassTable, ClassVisitor, MemberEnds,
+    PartPosition, StateClasses,
 };
 
 use crate::machine::frame::{Frame, ReaderPosition};
@@ -52,19 +51,15 @@ use crate::machine::spelling::json::mask_class::string_state_pairs::StringStates
 use crate::machine::{LazyTables, SchemaAutomaton};
 use crate::solver::context::LanguageId;
 
-/// Marks states whose class mask may be too permissive for a few tokens.
-const UNSURE: u32 = 1 << 31;
-
 /// The mask classes of a schema's automaton for one vocabulary.
 #[derive(Debug)]
 pub struct SchemaMaskClasses {
     automaton: Arc<SchemaAutomaton>,
     max_token_len: usize,
     names: Arc<NameTokens>,
-    /// For each state its class plus one; 0 is unknown.
-    classes: AppendVec,
-    /// For each state its class plus one, before surroundings with equal continuations are merged.
-    kept_classes: AppendVec,
+    classes: ClassTable,
+    /// The classes before surroundings with equal continuations are merged.
+    kept_classes: ClassTable,
 }
 
 impl SchemaMaskClasses {
@@ -83,7 +78,7 @@ impl SchemaMaskClasses {
             let LazyTables { reader, abstraction, masks, .. } = tables;
             masks.add_vocabulary(reader, abstraction, max_token_len, &names);
         }
-        let (classes, kept_classes) = (AppendVec::default(), AppendVec::default());
+        let (classes, kept_classes) = Default::default();
         SchemaMaskClasses { automaton, max_token_len, names, classes, kept_classes }
     }
 }
@@ -97,40 +92,32 @@ impl StateClasses for SchemaMaskClasses {
 
     #[inline]
     fn mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
-        match self.classes.get(state.number() as usize) {
-            0 => {
-                let tables = &mut *self.automaton.lock();
-                let concrete = tables.visited.position(state.number());
-                let position = tables.abstract_position(concrete)?;
-                let forgets = position.record != concrete.record;
-                let position = tables.class_representative(position);
-                let class = tables.visited.intern_class(position);
-                let unsure = if forgets { UNSURE } else { 0 };
-                self.classes.set(state.number() as usize, (class + 1) | unsure);
-                Ok(MaskClassId::from_number(class))
-            }
-            class => Ok(MaskClassId::from_number((class & !UNSURE) - 1)),
+        if let Some(class) = self.classes.get(state) {
+            return Ok(class);
         }
+        let tables = &mut *self.automaton.lock();
+        let concrete = tables.visited.position(state.number());
+        let position = tables.abstract_position(concrete)?;
+        let forgets = position.record != concrete.record;
+        let position = tables.class_representative(position);
+        let class = MaskClassId::from_number(tables.visited.intern_class(position));
+        Ok(self.classes.insert(state, class, forgets))
     }
 
     fn completion_mask_class(&self, state: StateId) -> Result<MaskClassId, Error> {
-        match self.kept_classes.get(state.number() as usize) {
-            0 => {
-                let tables = &mut *self.automaton.lock();
-                let position = tables.visited.position(state.number());
-                let position = tables.abstract_position(position)?;
-                let class = tables.visited.intern_class(position);
-                self.kept_classes.set(state.number() as usize, class + 1);
-                Ok(MaskClassId::from_number(class))
-            }
-            class => Ok(MaskClassId::from_number(class - 1)),
+        if let Some(class) = self.kept_classes.get(state) {
+            return Ok(class);
         }
+        let tables = &mut *self.automaton.lock();
+        let position = tables.visited.position(state.number());
+        let position = tables.abstract_position(position)?;
+        let class = MaskClassId::from_number(tables.visited.intern_class(position));
+        Ok(self.kept_classes.insert(state, class, false))
     }
 
     #[inline]
     fn known_mask_class(&self, state: StateId) -> Option<MaskClassId> {
-        let class = self.classes.get(state.number() as usize) & !UNSURE;
-        class.checked_sub(1).map(MaskClassId::from_number)
+        self.classes.get(state)
     }
 
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
@@ -186,7 +173,7 @@ impl MemberEnds for SchemaMaskClasses {
 impl ApproximateClasses for SchemaMaskClasses {
     #[inline]
     fn is_approximate(&self, state: StateId) -> bool {
-        self.classes.get(state.number() as usize) & UNSURE != 0
+        self.classes.is_approximate(state)
     }
 
     fn may_refuse(&self, state: StateId, token: &[u8]) -> Result<bool, Error> {
@@ -205,7 +192,7 @@ impl ClassRenewal for SchemaMaskClasses {
     fn over_scratch(&self, ahead: &Arc<SchemaAutomaton>) -> Option<SchemaMaskClasses> {
         let automaton = Arc::clone(ahead);
         let (max_token_len, names) = (self.max_token_len, Arc::clone(&self.names));
-        let (classes, kept_classes) = (AppendVec::default(), AppendVec::default());
+        let (classes, kept_classes) = Default::default();
         Some(SchemaMaskClasses { automaton, max_token_len, names, classes, kept_classes })
     }
 
