@@ -486,11 +486,8 @@ class Graph:
     """
 
     @staticmethod
-    def of(automaton: Automaton | None, state_limit: int) -> Graph:
-        """Of a machine over bytes; None is the empty language."""
-    @staticmethod
-    def of_at_most(automaton: Automaton | None, max_bytes: int, state_limit: int) -> Graph:
-        """Of the members of at most so many bytes."""
+    def of(automaton: Automaton | None, state_limit: int, max_bytes: int | None = None) -> Graph:
+        """Of a machine over bytes, or its members of so many bytes; None is the empty language."""
     @staticmethod
     def of_tokens(constraint: Constraint, state_limit: int, edge_limit: int) -> Graph: ...
     @staticmethod

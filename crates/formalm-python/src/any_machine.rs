@@ -262,31 +262,24 @@ impl Renewal for AnyMachine {
     }
 
     fn fresh_copy(&self) -> Result<Option<AnyMachine>, Error> {
-        Ok(match self {
-            AnyMachine::Regular(one) => {
-                one.fresh_copy()?.map(|one| AnyMachine::Regular(Arc::new(one)))
-            }
-            AnyMachine::Grammar(one) => {
-                one.fresh_copy()?.map(|one| AnyMachine::Grammar(Arc::new(one)))
-            }
-            AnyMachine::Schema(one) => {
-                one.fresh_copy()?.map(|one| AnyMachine::Schema(Arc::new(one)))
-            }
-            AnyMachine::Parser(one) => {
-                one.fresh_copy()?.map(|one| AnyMachine::Parser(Arc::new(one)))
-            }
-            AnyMachine::Composed(one) => {
-                one.fresh_copy()?.map(|one| AnyMachine::Composed(Arc::new(one)))
-            }
-            AnyMachine::Filtered(one) => {
-                one.fresh_copy()?.map(|one| AnyMachine::Filtered(Arc::new(one)))
-            }
-            AnyMachine::Prefixed(one) => {
-                one.fresh_copy()?.map(|one| AnyMachine::Prefixed(Arc::new(one)))
-            }
+        fn renewed<M>(
+            copy: Result<Option<M>, Error>,
+            kind: fn(Arc<M>) -> AnyMachine,
+        ) -> Result<Option<AnyMachine>, Error> {
+            Ok(copy?.map(|one| kind(Arc::new(one))))
+        }
+
+        match self {
+            AnyMachine::Regular(one) => renewed(one.fresh_copy(), AnyMachine::Regular),
+            AnyMachine::Grammar(one) => renewed(one.fresh_copy(), AnyMachine::Grammar),
+            AnyMachine::Schema(one) => renewed(one.fresh_copy(), AnyMachine::Schema),
+            AnyMachine::Parser(one) => renewed(one.fresh_copy(), AnyMachine::Parser),
+            AnyMachine::Composed(one) => renewed(one.fresh_copy(), AnyMachine::Composed),
+            AnyMachine::Filtered(one) => renewed(one.fresh_copy(), AnyMachine::Filtered),
+            AnyMachine::Prefixed(one) => renewed(one.fresh_copy(), AnyMachine::Prefixed),
             #[cfg(feature = "test-machines")]
-            AnyMachine::Test(one) => one.dyn_fresh_copy()?.map(AnyMachine::Test),
-        })
+            AnyMachine::Test(one) => Ok(one.dyn_fresh_copy()?.map(AnyMachine::Test)),
+        }
     }
 
     fn dyn_fresh_copy(&self) -> Result<Option<Arc<dyn Machine>>, Error> {

@@ -46,32 +46,15 @@ impl Graph {
 
 #[pymethods]
 impl Graph {
-    /// Materializes a machine over bytes; `None` is the empty language.
+    /// Materializes a machine over bytes, or its strings up to a length; `None` is the empty
+    /// language.
     #[staticmethod]
-    fn of(py: Python<'_>, automaton: Option<&Automaton>, state_limit: u64) -> PyResult<Graph> {
-        let Some(automaton) = automaton else {
-            return Ok(Graph::over(materialized::MaterializedDfa::empty(), false));
-        };
-        let machine = automaton.machine()?;
-        let machine = &*machine;
-        let graph = without_gil(py, |poll| {
-            require_exact(
-                machine,
-                "the set of all members",
-                "search() and mass() do not need an automaton",
-            )?;
-            materialized::MaterializedDfa::of(machine, state_limit, poll)
-        })?;
-        Ok(Graph::over(graph, false))
-    }
-
-    /// Materializes the strings of a machine up to a length.
-    #[staticmethod]
-    fn of_at_most(
+    #[pyo3(signature = (automaton, state_limit, max_bytes=None))]
+    fn of(
         py: Python<'_>,
         automaton: Option<&Automaton>,
-        max_bytes: usize,
         state_limit: u64,
+        max_bytes: Option<usize>,
     ) -> PyResult<Graph> {
         let Some(automaton) = automaton else {
             return Ok(Graph::over(materialized::MaterializedDfa::empty(), false));
@@ -84,7 +67,12 @@ impl Graph {
                 "the set of all members",
                 "search() and mass() do not need an automaton",
             )?;
-            materialized::MaterializedDfa::with_max_len(machine, max_bytes, state_limit, poll)
+            match max_bytes {
+                None => materialized::MaterializedDfa::of(machine, state_limit, poll),
+                Some(most) => {
+                    materialized::MaterializedDfa::with_max_len(machine, most, state_limit, poll)
+                }
+            }
         })?;
         Ok(Graph::over(graph, false))
     }

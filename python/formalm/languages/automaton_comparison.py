@@ -31,7 +31,7 @@ def written_out(language: Language, state_limit: int, max_bytes: int | None) -> 
     checked_integer("state_limit", state_limit, least=1)
     if max_bytes is not None:
         checked_integer("max_bytes", max_bytes)
-        return Automaton(_core.Graph.of_at_most(language.machine(), max_bytes, state_limit))
+        return Automaton(_core.Graph.of(language.machine(), state_limit, max_bytes))
     lazy_limit = _LAZY_STATES_PER_STATE * state_limit
     if lazy_limit <= 2 * _LAZY_STATES:
         machine = language.machine()
