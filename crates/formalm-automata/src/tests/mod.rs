@@ -130,6 +130,15 @@ fn random_pattern() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(atoms).prop_map(|atom| format!("(?:{atom})"));
     let counts = vec!["", "", "", "*", "+", "?", "*?", "+?", "*+", "?+", "{2}", "{1,2}", "{,2}+"];
     let opens = vec!["(?:", "(?>", "(?=", "(?!", "(?<=", "(?<!"];
+    patterns_of(leaf, counts, opens)
+}
+
+/// Generates patterns of repeated leaves and groups.
+fn patterns_of(
+    leaf: impl Strategy<Value = String> + 'static,
+    counts: Vec<&'static str>,
+    opens: Vec<&'static str>,
+) -> impl Strategy<Value = String> {
     let tree = leaf.prop_recursive(3, 12, 3, move |inner| {
         let branch = prop::collection::vec(
             (inner, prop::sample::select(counts.clone())).prop_map(|(one, count)| one + count),

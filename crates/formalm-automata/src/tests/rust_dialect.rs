@@ -8,6 +8,7 @@ use formalm_regex::{
 };
 use proptest::prelude::*;
 
+use super::patterns_of;
 use crate::{Automaton, AutomatonLimits, Expression};
 
 type EngineSpans = Option<Vec<Option<(usize, usize)>>>;
@@ -500,16 +501,7 @@ fn random_pattern() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(atoms).prop_map(|atom| {
         if atom.starts_with("(?") { atom.to_owned() } else { format!("(?:{atom})") }
     });
-    let tree = leaf.prop_recursive(3, 12, 3, move |inner| {
-        let branch = prop::collection::vec(
-            (inner, prop::sample::select(counts.clone())).prop_map(|(one, count)| one + count),
-            1..3,
-        );
-        let branches = prop::collection::vec(branch.prop_map(|list| list.concat()), 1..3);
-        (prop::sample::select(opens.clone()), branches)
-            .prop_map(|(open, list)| format!("{open}{})", list.join("|")))
-    });
-    prop::collection::vec(tree, 1..4).prop_map(|list| list.concat())
+    patterns_of(leaf, counts, opens)
 }
 
 proptest! {
