@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from benches.machine import describe
+from benches.timed import Timed
 from benches.writing import origin, write
 
 TARGETS = {
@@ -164,42 +165,6 @@ def measured(model: Any, call: Callable[[], object], seconds: float) -> dict[str
     return {"seconds": best, "forwards": forwards}
 
 
-class TimedModel:
-    """A model and the CPU time that it takes."""
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-        self.cpu = 0.0
-        self.forwards = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def _timed(self, count: int, work: Callable[[], Any]) -> Any:
-        self.forwards += count
-        start = process_time()
-        try:
-            return work()
-        finally:
-            self.cpu += process_time() - start
-
-    def start(self, prefix: Any) -> Any:
-        """Read a prefix."""
-        return self._timed(1, lambda: self._inner.start(prefix))
-
-    def extend(self, states: Any, token_ids: Any) -> Any:
-        """Read a token after each state."""
-        return self._timed(len(states), lambda: self._inner.extend(states, token_ids))
-
-    def extend_many(self, states: Any, runs: Any) -> Any:
-        """Read several tokens after each state."""
-        return self._timed(len(states), lambda: self._inner.extend_many(states, runs))
-
-    def next_logprobs(self, prefixes: Any) -> Any:
-        """Return the log-probabilities after prefixes."""
-        return self._timed(len(prefixes), lambda: self._inner.next_logprobs(prefixes))
-
-
 def random_llama(path: Path, layers: int = 2) -> tuple[Any, Any]:
     """Return a random Llama of two layers with the vocabulary of a tokenizer, and the tokenizer."""
     import torch
@@ -224,7 +189,7 @@ def llama(path: Path) -> Any:
 
 def shares(model: Any) -> dict[str, dict[str, float]]:
     """Return the share of the time of some drivers that is not the model's."""
-    timed = TimedModel(model)
+    timed = Timed(model)
     found = {}
     for name, call in drivers(timed, long=False).items():
         call()

@@ -16,12 +16,14 @@ import importlib.util
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from benches.drivers import BOS, END, LANGUAGE
 from benches.machine import describe
+from benches.timed import Timed
 from benches.writing import origin, write
 
 BATCHES = (1, 32, 128)
@@ -42,43 +44,19 @@ def install() -> None:
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *missing], check=True)
 
 
-class SynchronizedModel:
-    """A model on a device, and the time on the wall until its logits are there."""
+class Synchronized(Timed):
+    """A model on a device, and the time until its logits are there."""
 
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-        self.seconds = 0.0
-        self.forwards = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def _timed(self, count: int, work: Any) -> Any:
+    def _timed(self, ask: Callable[..., Any], count: int, *arguments: Any) -> Any:
         import torch
 
+        def answered(*arguments: Any) -> Any:
+            answer = ask(*arguments)
+            torch.cuda.synchronize()
+            return answer
+
         torch.cuda.synchronize()
-        start = perf_counter()
-        found = work()
-        torch.cuda.synchronize()
-        self.seconds += perf_counter() - start
-        self.forwards += count
-        return found
-
-    def next_logprobs(self, prefixes: Any) -> Any:
-        """Return the log-probabilities after prefixes."""
-        return self._timed(len(prefixes), lambda: self._inner.next_logprobs(prefixes))
-
-    def start(self, prefix: Any) -> Any:
-        """Read a prefix."""
-        return self._timed(1, lambda: self._inner.start(prefix))
-
-    def extend(self, states: Any, token_ids: Any) -> Any:
-        """Read a token after each state."""
-        return self._timed(len(states), lambda: self._inner.extend(states, token_ids))
-
-    def extend_many(self, states: Any, runs: Any) -> Any:
-        """Read several tokens after each state."""
-        return self._timed(len(states), lambda: self._inner.extend_many(states, runs))
+        return super()._timed(answered, count, *arguments)
 
 
 def model(path: Path) -> Any:
@@ -162,21 +140,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tokenizer.json"
         path.write_bytes(gzip.decompress((options.tokenizers / "llama3-128k.json.gz").read_bytes()))
-        timed = SynchronizedModel(model(path))
+        timed = Synchronized(model(path))
     for name, rules in RULES.items():
         for batch in BATCHES:
             if perf_counter() > end:
                 break
             given: dict[str, Any] = {"max_tokens": TOKENS, "batch_size": batch, "seed": 1, **rules}
             generate(timed, "The", language, n=batch, **given)  # warm
-            timed.seconds, start = 0.0, perf_counter()
+            timed.wall, start = 0.0, perf_counter()
             generate(timed, "The", language, n=batch, **given)
             whole = perf_counter() - start
-            other = (whole - timed.seconds) / whole
-            record["rows"].append([name, batch, timed.seconds, whole])
+            other = (whole - timed.wall) / whole
+            record["rows"].append([name, batch, timed.wall, whole])
             lines.append(
-                f"| {name} | {batch} | {1e3 * timed.seconds / TOKENS:.2f} |"
-                f" {1e3 * (whole - timed.seconds) / TOKENS:.2f} | {100 * other:.0f} % |"
+                f"| {name} | {batch} | {1e3 * timed.wall / TOKENS:.2f} |"
+                f" {1e3 * (whole - timed.wall) / TOKENS:.2f} | {100 * other:.0f} % |"
             )
             print(lines[-1], flush=True)
     record["kernel"] = kernel_times()
