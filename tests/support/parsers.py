@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from formalm import (
     Constraint,
     Matcher,
@@ -47,6 +49,21 @@ class Counting(Reading):
     def append(self, text: str) -> None:
         Counting.calls += 1
         super().append(text)
+
+
+class Slow(Reading):
+    """Any text of the letter a, which it reads in some milliseconds for each."""
+
+    def __init__(self, seconds: float = 0.002) -> None:
+        super().__init__("a")
+        self.seconds = seconds
+
+    def append(self, text: str) -> None:
+        time.sleep(self.seconds * len(text))
+        super().append(text)
+
+    def copy(self) -> Slow:
+        return Slow(self.seconds)
 
 
 def go(matcher: Matcher, count: int = 1) -> None:

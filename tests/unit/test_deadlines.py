@@ -21,8 +21,6 @@ from formalm import (
     JsonSchema,
     Language,
     Matcher,
-    ParseFailure,
-    Parser,
     Regex,
     Vocabulary,
     fill_bitmasks,
@@ -30,6 +28,7 @@ from formalm import (
     new_bitmask,
 )
 from formalm.models.canary import canary
+from tests.support.parsers import Slow
 
 VOCABULARY = canary().vocabulary
 DRAWN = random.Random(0)
@@ -48,25 +47,6 @@ MANY = Vocabulary.from_tokens(
 
 # What a loaded machine may add to a deadline, in seconds.
 LATE = 2.0
-
-
-class Slow(Parser):
-    """Reads the letter a, each in some milliseconds."""
-
-    def __init__(self, seconds: float = 0.002) -> None:
-        self.seconds = seconds
-
-    def append(self, text: str) -> None:
-        time.sleep(self.seconds * len(text))
-        if set(text) - {"a"}:
-            raise ParseFailure
-
-    @property
-    def is_accepting(self) -> bool:
-        return True
-
-    def copy(self) -> Slow:
-        return Slow(self.seconds)
 
 
 # Each compiles for seconds, or for ever, or ends in a limit.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,8 +16,6 @@ from formalm import (
     Constraint,
     LanguageError,
     ModelError,
-    ParseFailure,
-    Parser,
     Regex,
     Vocabulary,
     VocabularyError,
@@ -38,6 +35,7 @@ from tests.support.engine_stand_ins import (
     VLLMValidationError,
     installed,
 )
+from tests.support.parsers import Slow
 
 VOCABULARY = canary().vocabulary
 PADDED = 2080
@@ -271,22 +269,6 @@ def test_vllm_gets_the_masks_of_a_batch_in_one_call(monkeypatch: pytest.MonkeyPa
     grammar = SimpleNamespace(is_terminated=lambda: True, rollback=lambda count: None)
     inner = SimpleNamespace(structured_output_request=SimpleNamespace(grammar=grammar))
     assert not other.grammar_bitmask({"x": inner}, ["x"], {}).any()
-
-
-class Slow(Parser):
-    """Reads the letter a, each in some milliseconds."""
-
-    def append(self, text: str) -> None:
-        time.sleep(0.002 * len(text))
-        if set(text) - {"a"}:
-            raise ParseFailure
-
-    @property
-    def is_accepting(self) -> bool:
-        return True
-
-    def copy(self) -> Slow:
-        return Slow()
 
 
 @pytest.mark.parametrize("drafts", [{}, {"bad": [5, 6], "good": [5]}], ids=["none", "drafts"])

@@ -12,11 +12,11 @@ from formalm import (
     JsonSchema,
     Language,
     LanguageError,
-    Parser,
     Regex,
     StringLiteral,
     ToolCalls,
 )
+from tests.support.parsers import Reading
 
 NESTED = 'start: "(" start ")" | start start | "x" |'
 PERSON = {
@@ -86,25 +86,11 @@ def test_a_member_that_is_not_utf8_is_bytes() -> None:
     assert StringLiteral(b"\xff").sample(2, seed=0) == [b"\xff", b"\xff"]
 
 
-class Anything(Parser):
-    """A parser that refuses nothing."""
-
-    def append(self, text: bytes) -> None:
-        """Read more."""
-
-    def copy(self) -> "Anything":
-        return Anything()
-
-    @property
-    def is_accepting(self) -> bool:
-        return True
-
-
 def test_languages_that_cannot_be_sampled_are_errors() -> None:
     with pytest.raises(LanguageError):
         Choice([]).sample(1)
     with pytest.raises(LanguageError, match="parser"):
-        Anything().sample(1)
+        Reading().sample(1)
     for wrong in ({"n": -1}, {"n": 1.5}, {"n": 1, "seed": -1}, {"n": 1, "random_bytes": -1}):
         with pytest.raises(ArgumentError):
             Regex("a").sample(**wrong)
