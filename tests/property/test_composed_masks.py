@@ -7,7 +7,7 @@ import pytest
 from formalm import Constraint, Grammar, JsonSchema, Regex, StringLiteral, Vocabulary
 from formalm.grammars import JSON
 from formalm.languages import Language, free_text, until
-from formalm.reference.naive_mask import naive_mask
+from tests.support.mask_walks import compare_masks
 
 OPEN = {"type": "object", "properties": {"ab": {"type": "integer"}}}
 CLOSED = {**OPEN, "required": ["ab"], "additionalProperties": False}
@@ -57,18 +57,8 @@ def row_of(random: Random, depth: int) -> Language:
 def test_masks_are_the_definition_where_parts_end_within_tokens(seed: int) -> None:
     random = Random(seed)
     language, tokens = row_of(random, 3), tokens_of(random)
-    end = len(tokens)
-    vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[end])
+    vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
     constraint = Constraint(language, vocabulary)
     for _ in range(3):
-        matcher, read = constraint.matcher(), b""
-        for _ in range(7):
-            mask = matcher.mask()
-            assert mask.tolist() == naive_mask(language, vocabulary, read).tolist(), read
-            allowed = [token_id for token_id in range(end) if mask[token_id]]
-            if not allowed:
-                assert mask[end], read
-                break
-            token_id = random.choice(allowed)
-            matcher.advance(token_id)
-            read += tokens[token_id]
+        walked = compare_masks(constraint.matcher(), 7, random.choice)
+        assert len(walked.token_ids) == 7 or walked.is_accepting, walked.text

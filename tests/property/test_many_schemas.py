@@ -10,7 +10,7 @@ import pytest
 
 from formalm import CallFormat, Constraint, JsonSchema, ToolCalls, Vocabulary
 from formalm.languages import Language
-from formalm.reference.naive_mask import naive_mask
+from tests.support.mask_walks import compare_masks
 
 NAMES = ["a", "ab", "abc", "b", "é", "a b"]
 SCALARS: list[Any] = [
@@ -81,20 +81,10 @@ def walk(
     random: Random, language: Language, tokens: list[bytes], *, walks: int, steps: int
 ) -> None:
     """Compare masks with the definition along random members."""
-    end = len(tokens)
-    vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[end])
+    vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
     constraint = Constraint(language, vocabulary)
     for _ in range(walks):
-        matcher, read = constraint.matcher(), b""
-        for _ in range(steps):
-            mask = matcher.mask()
-            assert mask.tolist() == naive_mask(language, vocabulary, read).tolist(), read
-            allowed = [token_id for token_id in range(end) if mask[token_id]]
-            if not allowed:
-                break
-            token_id = random.choice(allowed)
-            matcher.advance(token_id)
-            read += tokens[token_id]
+        compare_masks(constraint.matcher(), steps, random.choice)
 
 
 def check_union(

@@ -3,14 +3,14 @@
 import itertools
 import json
 import time
+from random import Random
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formalm import Constraint, JsonSchema, LanguageError, LimitError, Vocabulary
-from formalm.reference.naive_mask import naive_mask
+from tests.support.mask_walks import compare_masks
 
 NAMES = ["a", "ab", "b", "é", ""]
 TEXTS = ["", "a", "ab", "abab", "é€", '"', "a\\b", "\n", "2024-02-29", "x-y", "😀"]
@@ -132,15 +132,12 @@ def test_a_mask_is_its_definition_along_every_walk(
         matcher = Constraint(language, vocabulary).matcher()
     except (LanguageError, LimitError):
         return
-    for _ in range(data.draw(st.integers(1, 12))):
-        mask = matcher.mask()
-        expected = naive_mask(language, vocabulary, matcher.text)
-        assert np.array_equal(mask, expected), matcher.text
-        steps = [i for i in np.flatnonzero(mask).tolist() if i not in vocabulary.end_token_ids]
-        if not steps:
-            break
+
+    def drawn(steps: list[int]) -> int:
         longest = max(steps, key=lambda i: len(vocabulary.token_bytes(i)))
-        matcher.advance(data.draw(st.sampled_from([longest, *steps])))
+        return data.draw(st.sampled_from([longest, *steps]))
+
+    compare_masks(matcher, data.draw(st.integers(1, 12)), drawn)
 
 
 #: Tokens that end an item or a name, begin others, and are inside of them.
@@ -156,18 +153,9 @@ def check_walks(language: JsonSchema, *, joined: bool) -> None:
     encoded: list[bytes | None] = [text.encode() for text in tokens]
     vocabulary = Vocabulary.from_tokens([*encoded, None], end_token_ids=[len(tokens)])
     constraint = Constraint(language, vocabulary)
-    rng = np.random.default_rng(7)
+    random = Random(7)
     for _ in range(25):
-        matcher = constraint.matcher()
-        for _ in range(16):
-            mask = matcher.mask()
-            assert np.array_equal(mask, naive_mask(language, vocabulary, matcher.text)), (
-                matcher.text
-            )
-            steps = np.flatnonzero(mask[: len(tokens)])
-            if not len(steps):
-                break
-            matcher.advance(int(rng.choice(steps)))
+        compare_masks(constraint.matcher(), 16, random.choice)
 
 
 @pytest.mark.parametrize(

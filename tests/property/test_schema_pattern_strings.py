@@ -1,12 +1,14 @@
 """Masks inside strings with patterns, cached with the vocabulary."""
 
 import json
+from random import Random
 
 import numpy as np
 import pytest
 
-from formalm import Constraint, JsonSchema, Matcher, Vocabulary
+from formalm import Constraint, JsonSchema, Vocabulary
 from formalm.reference.naive_mask import naive_mask
+from tests.support.mask_walks import compare_masks
 
 PATTERNS = [
     "^[0-9a-f]{4}-[0-9a-f]{2}$",
@@ -42,17 +44,15 @@ VOCABULARY = vocabulary()
 SPELLED = vocabulary(ascii_only=True)
 
 
-def walk(language: JsonSchema, matcher: Matcher, seed: int, tokens: Vocabulary) -> None:
+def walk(constraint: Constraint, seed: int) -> None:
     """Compare the masks along a random walk that likes long tokens."""
-    rng = np.random.default_rng(seed)
-    for _ in range(14):
-        mask = matcher.mask()
-        assert np.array_equal(mask, naive_mask(language, tokens, matcher.text)), matcher.text
-        steps = np.flatnonzero(mask[:-1]).tolist()
-        if not steps:
-            return
-        longest = max(steps, key=lambda i: len(tokens.token_bytes(i) or b""))
-        matcher.advance(int(rng.choice([longest, *rng.choice(steps, 2)])))
+    random = Random(seed)
+
+    def choose(steps: list[int]) -> int:
+        longest = max(steps, key=lambda i: len(constraint.vocabulary.token_bytes(i) or b""))
+        return random.choice([longest, *random.choices(steps, k=2)])
+
+    compare_masks(constraint.matcher(), 14, choose)
 
 
 def places(pattern: str) -> list[dict[str, object]]:
@@ -83,7 +83,7 @@ def test_masks_in_texts_of_patterns(pattern: str, escapes: str) -> None:
         # The second constraint finds what the first has made.
         for constraint in (Constraint(language, tokens), Constraint(language, tokens)):
             for again in range(2):
-                walk(language, constraint.matcher(), 10 * seed + again, tokens)
+                walk(constraint, 10 * seed + again)
 
 
 def test_names_of_one_class_among_others() -> None:
@@ -122,7 +122,7 @@ def test_counts_that_long_tokens_reach(schema: dict[str, object]) -> None:
     language = JsonSchema({"type": "string", **schema}, max_whitespace=0, approximate=True)
     constraint = Constraint(language, vocabulary)
     for seed in range(6):
-        walk(language, constraint.matcher(), seed, vocabulary)
+        walk(constraint, seed)
 
 
 def test_strings_similar_to_forbidden_ones() -> None:
@@ -135,7 +135,7 @@ def test_strings_similar_to_forbidden_ones() -> None:
         language = JsonSchema({"type": "string", **schema})
         assert not any(language.accepts(b'"%c"' % byte) for byte in range(0x80, 0x100))
         for seed in range(4):
-            walk(language, Constraint(language, VOCABULARY).matcher(), seed, VOCABULARY)
+            walk(Constraint(language, VOCABULARY), seed)
 
 
 def test_more_machines_than_are_kept() -> None:
@@ -145,7 +145,7 @@ def test_more_machines_than_are_kept() -> None:
     for _ in range(2):
         for most, text in list(enumerate(texts, 1))[:: 199 // 2]:
             language = JsonSchema(text)
-            walk(language, Constraint(language, VOCABULARY).matcher(), most, VOCABULARY)
+            walk(Constraint(language, VOCABULARY), most)
         for text in texts:
             matcher = Constraint(JsonSchema(text), VOCABULARY).matcher()
             matcher.advance_bytes(b'"a')

@@ -10,13 +10,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formalm import ArgumentError, Constraint, JsonSchema, LimitError, Vocabulary
-from formalm.reference.naive_mask import naive_mask
+from tests.support.mask_walks import compare_masks
 
 sys.path.append(str(Path(__file__).parent))
 from test_schema_laws import SCHEMAS, VALUES, compiled, judge
@@ -197,17 +196,7 @@ def test_masks_of_layouts_are_as_defined(layout: dict[str, Any]) -> None:
     language = JsonSchema(schema, **layout)
     constraint = Constraint(language, vocabulary)
     for seed in range(4):
-        random, matcher, text = Random(seed), constraint.matcher(), b""
-        for _ in range(40):
-            mask = matcher.mask()
-            expected = naive_mask(language, vocabulary, text)
-            assert np.array_equal(mask, expected)
-            allowed = [one for one in matcher.allowed_token_ids().tolist() if one < len(tokens)]
-            if not allowed:
-                break
-            token = random.choice(allowed)
-            matcher.advance(token)
-            text += vocabulary.token_bytes(token) or b""
+        compare_masks(constraint.matcher(), 40, Random(seed).choice)
 
 
 def test_levels_are_counted_in_recursion() -> None:

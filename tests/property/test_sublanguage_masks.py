@@ -6,8 +6,8 @@ import pytest
 
 from formalm import Constraint, Grammar, JsonSchema, LanguageError, Regex, Vocabulary
 from formalm.languages import Language, Section, Structure
-from formalm.reference.naive_mask import naive_mask
 from tests.property.test_composed_masks import PARTS, PIECES
+from tests.support.mask_walks import compare_masks
 
 #: Rules around two sublanguages: side by side, in a row, in lists, in recursion, after lexemes that
 #: forbid, between names that may be longer, and where several may begin.
@@ -63,21 +63,10 @@ def test_masks_are_the_definition_where_sublanguages_begin_and_end(seed: int) ->
     while language is None:
         language = grammar_of(random)
     tokens = tokens_of(random)
-    end = len(tokens)
-    vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[end])
+    vocabulary = Vocabulary.from_tokens([*tokens, None], end_token_ids=[len(tokens)])
     constraint = Constraint(language, vocabulary)
     for _ in range(4):
-        matcher, read = constraint.matcher(), b""
-        for _ in range(8):
-            mask = matcher.mask()
-            assert mask.tolist() == naive_mask(language, vocabulary, read).tolist(), read
-            allowed = [token_id for token_id in range(end) if mask[token_id]]
-            if not allowed:
-                # At the end, or inside an escape that no token completes.
-                break
-            token_id = random.choice(allowed)
-            matcher.advance(token_id)
-            read += tokens[token_id]
+        compare_masks(constraint.matcher(), 8, random.choice)
 
 
 def test_fresh_names_in_a_sublanguage_share_their_masks() -> None:
