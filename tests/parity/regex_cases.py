@@ -57,6 +57,11 @@ console.log(JSON.stringify(cases.map((one) => {
 """
 
 
+def load() -> dict[str, Any]:
+    """The file's cases and errors."""
+    return tomllib.loads(CASES.read_text(encoding="utf-8"))
+
+
 def flag_bits(letters: str) -> re.RegexFlag:
     """The flags of ``re`` for letters as in ``"im"``."""
     bits = re.RegexFlag(0)
@@ -180,7 +185,7 @@ def render(data: dict[str, Any]) -> str:
 def main(arguments: list[str]) -> int:
     """Check, or write with ``--write``."""
     warnings.simplefilter("ignore", FutureWarning)
-    data = tomllib.loads(CASES.read_text(encoding="utf-8"))
+    data = load()
     if arguments == ["--write"]:
         sort_texts(data)
         CASES.write_text(render(data), encoding="utf-8")

@@ -15,21 +15,14 @@ import subprocess
 import sys
 import warnings
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from formalm import LanguageError, LimitError, Regex
+from tests.parity.regex_cases import flag_bits, load
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-FILE = Path(__file__).resolve().parents[2] / "testdata" / "regex.toml"
-CASES = tomllib.loads(FILE.read_text(encoding="utf-8"))["case"]
-FLAGS = {"a": re.A, "i": re.I, "m": re.M, "s": re.S, "x": re.X}
+CASES = load()["case"]
 TEXTS = ["", *("".join(letters) for n in range(1, 5) for letters in product("ab", repeat=n))]
 TEXTS += ["é", "aé", "a\n", "ab\n", "a b", "aa bb", "abé", "ababab", "aabbab"]
 COUNTS = ["", "", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{2,}?", "{1,3}?"]
@@ -56,13 +49,6 @@ console.log(JSON.stringify(cases.map(groups)));
 exact_re = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="re keeps groups of ways it gave up before 3.11"
 )
-
-
-def flag_bits(letters: str) -> re.RegexFlag:
-    flags = re.RegexFlag(0)
-    for letter in letters:
-        flags |= FLAGS[letter]
-    return flags
 
 
 def ours(language: Regex, text: str) -> list[tuple[int, int] | None] | None:

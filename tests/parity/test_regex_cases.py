@@ -7,30 +7,16 @@ import re
 import sys
 import warnings
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from formalm import LanguageError, LimitError, Regex
+from tests.parity.regex_cases import flag_bits, load
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-FILE = Path(__file__).resolve().parents[2] / "testdata" / "regex.toml"
-DATA = tomllib.loads(FILE.read_text(encoding="utf-8"))
-FLAGS = {"a": re.A, "i": re.I, "m": re.M, "s": re.S, "x": re.X}
+DATA = load()
 TEXTS = ["", *("".join(letters) for n in range(1, 5) for letters in product("ab", repeat=n))]
 TEXTS += ["é", "aé", "éa", "a\n", "\n", "ab\n", "a b", " ", "aa bb", "abé", "a\na", "ababab"]
-
-
-def flag_bits(letters: str) -> re.RegexFlag:
-    flags = re.RegexFlag(0)
-    for letter in letters:
-        flags |= FLAGS[letter]
-    return flags
 
 
 def ours(pattern: str, flags: int = 0, dialect: str = "python") -> Regex | None:
