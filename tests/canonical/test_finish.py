@@ -8,7 +8,16 @@ from functools import cache
 import pytest
 from tokenizers import Tokenizer, normalizers
 
-from formalm import Constraint, Grammar, JsonSchema, Language, LimitError, Regex, Vocabulary
+from formalm import (
+    Constraint,
+    Grammar,
+    JsonSchema,
+    Language,
+    LimitError,
+    Matcher,
+    Regex,
+    Vocabulary,
+)
 from formalm.generation.finish_steering import FinishSteering
 from tests.canonical.small_tokenizers import PIECES, encode_raw, members, trained, with_fallback
 
@@ -75,24 +84,34 @@ def within(constraint: Constraint, budget: int) -> set[tuple[int, ...]]:
     return found
 
 
+def check_fewest(matcher: Matcher, fewest: int) -> None:
+    """So many tokens are enough, and less are refused."""
+    steering = FinishSteering(matcher.constraint)
+    steering.check(matcher, fewest)
+    if fewest:
+        with pytest.raises(LimitError) as error:
+            steering.check(matcher, fewest - 1)
+        assert error.value.needed == fewest
+
+
+def check_budgets(
+    constraint: Constraint, expected: set[tuple[int, ...]], *, longest: bool = True
+) -> None:
+    """Budgets allow exactly the sequences of so many tokens."""
+    fewest = min(map(len, expected))
+    check_fewest(constraint.matcher(), fewest)
+    assert len(constraint.core.shortest_token_ids(constraint.matcher().core, 1 << 20)) == fewest
+    budgets = {fewest, fewest + 1} | ({fewest + 2, max(map(len, expected))} if longest else set())
+    for budget in sorted(budgets):
+        assert within(constraint, budget) == {ids for ids in expected if len(ids) <= budget}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("pattern", LANGUAGES)
 def test_budgets_allow_exactly_the_members_of_so_many_tokens(kind: str, pattern: str) -> None:
     language = Regex(pattern)
-    expected = expected_sequences(kind, language)
     constraint = Constraint(language, made(kind)[1], tokenization="canonical")
-    steering = FinishSteering(constraint)
-    fewest = min(map(len, expected))
-    steering.check(constraint.matcher(), fewest)
-    assert len(constraint.core.shortest_token_ids(constraint.matcher().core, 1 << 20)) == fewest
-    if fewest:
-        with pytest.raises(LimitError) as error:
-            steering.check(constraint.matcher(), fewest - 1)
-        assert error.value.needed == fewest
-    longest = max(map(len, expected))
-    for budget in sorted({fewest, fewest + 1, fewest + 2, longest}):
-        allowed = {ids for ids in expected if len(ids) <= budget}
-        assert within(constraint, budget) == allowed
+    check_budgets(constraint, expected_sequences(kind, language))
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "NFC"])
@@ -107,11 +126,7 @@ def test_after_prompts(kind: str) -> None:
             whole = tokenizer.encode(prompt + member.decode(), add_special_tokens=False).ids
             if whole[: len(ids)] == ids:
                 found.add(len(whole) - len(ids))
-        matcher = constraint.matcher(after=ids)
-        steering = FinishSteering(constraint)
-        steering.check(matcher, min(found))
-        with pytest.raises(LimitError):
-            steering.check(matcher, min(found) - 1)
+        check_fewest(constraint.matcher(after=ids), min(found))
 
 
 SCHEMA = JsonSchema(
@@ -182,15 +197,8 @@ def test_budgets_of_finite_schemas_are_exact(kind: str, schema: dict[str, object
         ids = encode_raw(tokenizer, vocabulary, member.decode())
         if ids is not None:
             expected.add(tuple(ids))
-    fewest = min(map(len, expected))
     constraint = Constraint(language, vocabulary, tokenization="canonical")
-    steering = FinishSteering(constraint)
-    steering.check(constraint.matcher(), fewest)
-    with pytest.raises(LimitError) as error:
-        steering.check(constraint.matcher(), fewest - 1)
-    assert error.value.needed == fewest
-    for budget in (fewest, fewest + 1):
-        assert within(constraint, budget) == {ids for ids in expected if len(ids) <= budget}
+    check_budgets(constraint, expected, longest=False)
 
 
 EXPRESSION = Grammar('start: sum\nsum: term ("+" term)*\nterm: /[0-9]+/ | "(" sum ")"\n')
@@ -213,13 +221,17 @@ def ends_in_a_member(constraint: Constraint, budget: int, rng: random.Random) ->
     assert vocabulary.is_canonical(matcher.token_ids)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "cl100k", "NFC", "whole"])
-@pytest.mark.parametrize("language", [SCHEMA, EXPRESSION], ids=["schema", "grammar"])
-def test_stack_machines_end_in_members(kind: str, language: Language) -> None:
-    vocabulary = made(kind)[1]
-    constraint = Constraint(language, vocabulary, tokenization="canonical")
+def end_in_members(constraint: Constraint, count: int) -> int:
+    """Ends walks within budgets from the fewest tokens of a member on; returns that number."""
     shortest = constraint.core.shortest_token_ids(constraint.matcher().core, 1 << 20)
     assert shortest is not None
     rng = random.Random(0)
-    for _ in range(25):
+    for _ in range(count):
         ends_in_a_member(constraint, len(shortest) + rng.choice([0, 1, 2, 5, 20]), rng)
+    return len(shortest)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "cl100k", "NFC", "whole"])
+@pytest.mark.parametrize("language", [SCHEMA, EXPRESSION], ids=["schema", "grammar"])
+def test_stack_machines_end_in_members(kind: str, language: Language) -> None:
+    end_in_members(Constraint(language, made(kind)[1], tokenization="canonical"), 25)

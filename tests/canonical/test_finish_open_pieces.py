@@ -15,15 +15,21 @@ from formalm import (
     JsonSchema,
     Language,
     LanguageError,
-    LimitError,
     Regex,
     Vocabulary,
     VocabularyError,
 )
-from formalm.generation.finish_steering import FinishSteering
 from tests.canonical.given_back import expected_sequences, library
 from tests.canonical.sentencepiece_models import UNIGRAM, model_of, random_pieces
-from tests.canonical.test_finish import EXPRESSION, FINITE, SCHEMA, ends_in_a_member, within
+from tests.canonical.test_finish import (
+    EXPRESSION,
+    FINITE,
+    SCHEMA,
+    check_budgets,
+    check_fewest,
+    end_in_members,
+    ends_in_a_member,
+)
 from tests.canonical.test_unigram import trained
 from tests.canonical.test_wordpiece import encoded, random_words
 from tests.canonical.unigram_models import LETTERS, random_tokenizer, tokenizer_of
@@ -39,16 +45,7 @@ def check(language: Language, vocabulary: Vocabulary, expected: Sequences) -> st
     except LanguageError:
         assert not expected
         return "empty"
-    steering = FinishSteering(constraint)
-    fewest, longest = min(map(len, expected)), max(map(len, expected))
-    steering.check(constraint.matcher(), fewest)
-    assert len(constraint.core.shortest_token_ids(constraint.matcher().core, 1 << 20)) == fewest
-    if fewest:
-        with pytest.raises(LimitError) as error:
-            steering.check(constraint.matcher(), fewest - 1)
-        assert error.value.needed == fewest
-    for budget in sorted({fewest, fewest + 1, fewest + 2, longest}):
-        assert within(constraint, budget) == {ids for ids in expected if len(ids) <= budget}
+    check_budgets(constraint, expected)
     return "equal"
 
 
@@ -114,14 +111,7 @@ def test_budgets_of_finite_schemas_are_exact(schema: dict[str, object], split: b
     language = JsonSchema(schema, max_whitespace=0)
     expected = expected_sequences(library(tokenizer), vocabulary, language)
     constraint = Constraint(language, vocabulary, tokenization="canonical")
-    steering = FinishSteering(constraint)
-    fewest = min(map(len, expected))
-    steering.check(constraint.matcher(), fewest)
-    with pytest.raises(LimitError) as error:
-        steering.check(constraint.matcher(), fewest - 1)
-    assert error.value.needed == fewest
-    for budget in (fewest, fewest + 1):
-        assert within(constraint, budget) == {ids for ids in expected if len(ids) <= budget}
+    check_budgets(constraint, expected, longest=False)
 
 
 @pytest.mark.parametrize("split", [False, True])
@@ -129,12 +119,7 @@ def test_budgets_of_finite_schemas_are_exact(schema: dict[str, object], split: b
 def test_stack_machines_end_in_members(language: Language, split: bool) -> None:
     tokenizer = trained(600, split=split)
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
-    constraint = Constraint(language, vocabulary, tokenization="canonical")
-    shortest = constraint.core.shortest_token_ids(constraint.matcher().core, 1 << 20)
-    assert shortest is not None
-    rng = random.Random(0)
-    for _ in range(12):
-        ends_in_a_member(constraint, len(shortest) + rng.choice([0, 1, 2, 5, 20]), rng)
+    end_in_members(Constraint(language, vocabulary, tokenization="canonical"), 12)
 
 
 @pytest.mark.parametrize("pattern", [r"[a-z ]{3,40}\.", r"(the|and|then| it| of){2,9}!", r".{9}x"])
@@ -143,12 +128,7 @@ def test_trained_models_end_in_members(pattern: str, split: bool) -> None:
     tokenizer = trained(1_000, split=split)
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
     constraint = Constraint(Regex(pattern), vocabulary, tokenization="canonical")
-    shortest = constraint.core.shortest_token_ids(constraint.matcher().core, 1 << 20)
-    rng = random.Random(1)
-    for _ in range(5):
-        ends_in_a_member(constraint, len(shortest) + rng.choice([0, 0, 1, 3, 10]), rng)
-    with pytest.raises(LimitError):
-        FinishSteering(constraint).check(constraint.matcher(), len(shortest) - 1)
+    check_fewest(constraint.matcher(), end_in_members(constraint, 5))
 
 
 def test_after_prompts() -> None:
@@ -167,11 +147,7 @@ def test_after_prompts() -> None:
                 whole: Sequence[int] = encode(prompt + member)
                 if list(whole[: len(before)]) == before:
                     found.add(len(whole) - len(before))
-        matcher = constraint.matcher(after=before)
-        steering = FinishSteering(constraint)
-        steering.check(matcher, min(found))
-        with pytest.raises(LimitError):
-            steering.check(matcher, min(found) - 1)
+        check_fewest(constraint.matcher(after=before), min(found))
 
 
 def members_of(count: int) -> set[str]:

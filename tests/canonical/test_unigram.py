@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import random
 from collections import Counter
-from collections.abc import Sequence
 from functools import cache
 
 import pytest
@@ -13,7 +12,8 @@ import sentencepiece
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from formalm import Constraint, Regex, Vocabulary
-from tests.canonical.unigram_models import check_random, encoded, tokenizer_of
+from tests.canonical.given_back import check_given_back, library, spelled
+from tests.canonical.unigram_models import check_random, tokenizer_of
 
 SLOW = [pytest.mark.slow, pytest.mark.timeout(3600)]
 ANYTHING = Regex(r"(?s:.*)")
@@ -73,11 +73,6 @@ def sentence_model(size: int, *, byte_fallback: bool = True) -> bytes:
         num_threads=2,
     )
     return model.getvalue()
-
-
-def spelled(vocabulary: Vocabulary, ids: Sequence[int]) -> bytes | None:
-    tokens = [vocabulary.core.token_bytes(token_id) for token_id in ids]
-    return None if None in tokens else b"".join(token or b"" for token in tokens)
 
 
 def check_lines(vocabulary: Vocabulary, count: int) -> int:
@@ -256,23 +251,7 @@ def test_unknown_characters(pattern: str, split: bool, byte_fallback: bool) -> N
     tokenizer = tokenizer_of(vocab, byte_fallback=byte_fallback, split=split)
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
     if byte_fallback or "é" not in pattern:
-        check_unigram(tokenizer, vocabulary, pattern)
-
-
-def check_unigram(tokenizer: Tokenizer, vocabulary: Vocabulary, pattern: str) -> None:
-    from formalm import LanguageError
-    from tests.canonical.small_tokenizers import members, sequences
-
-    language = Regex(pattern)
-    expected = {encoded(tokenizer, vocabulary, text.decode()) for text in members(language)} - {
-        None
-    }
-    try:
-        constraint = Constraint(language, vocabulary, tokenization="canonical")
-    except LanguageError:
-        assert not expected
-        return
-    assert sequences(constraint) == expected
+        check_given_back(library(tokenizer), vocabulary, pattern)
 
 
 def test_names_of_special_tokens_in_text_have_no_canonical_tokens() -> None:
@@ -280,7 +259,7 @@ def test_names_of_special_tokens_in_text_have_no_canonical_tokens() -> None:
     vocab = [("▁", -2.0), *((letter, -3.0) for letter in "a<>unk")]
     tokenizer = tokenizer_of(vocab)
     vocabulary = Vocabulary.from_tokenizer_json(tokenizer.to_str())
-    check_unigram(tokenizer, vocabulary, r"(<unk>|a|<unk|>){0,3}")
+    check_given_back(library(tokenizer), vocabulary, r"(<unk>|a|<unk|>){0,3}")
 
 
 def test_reasons_name_the_first_token_that_differs() -> None:
