@@ -278,24 +278,14 @@ fn longest_word(dags: &Dawgs, dag: DawgId, known: &mut FxHashMap<DawgId, u64>) -
 #[cfg(test)]
 mod tests {
     use formalm_core::{LazyDfa, StateId};
-    use formalm_regex::{PatternDialect, PatternFlags, parse};
 
+    use crate::tests::{automaton, expression};
     use crate::{Automaton, AutomatonLimits, Expression};
 
     fn length_bounded_automaton(pattern: &str, most: u32) -> Option<Automaton> {
-        let read = |text: &str| {
-            Expression::pattern(
-                parse(text, PatternDialect::Python, PatternFlags::default()).unwrap(),
-            )
-        };
-        let both =
-            Expression::intersection(vec![read(pattern), read(&format!("(?s:.){{0,{most}}}"))]);
+        let lengths = expression(&format!("(?s:.){{0,{most}}}"));
+        let both = Expression::intersection(vec![expression(pattern), lengths]);
         Automaton::of(&both.unwrap(), AutomatonLimits::default()).unwrap()
-    }
-
-    fn machine_of(pattern: &str) -> Automaton {
-        let parsed = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
-        Automaton::new(&Expression::pattern(parsed), AutomatonLimits::default()).unwrap()
     }
 
     fn after(machine: &Automaton, state: StateId, text: &[u8]) -> Option<StateId> {
@@ -336,7 +326,7 @@ mod tests {
         let long = after(&machine, near, &[b'a'; 2]).unwrap();
         assert_eq!(after(&machine, long, b"aa bc"), Some(long));
         assert_eq!(machine.saturate_counters(machine.start(), 299).unwrap(), machine.start());
-        let words = machine_of("([a-z]+ ){0,30}[a-z]+");
+        let words = automaton("([a-z]+ ){0,30}[a-z]+");
         let near = words.saturate_counters(words.start(), 58).unwrap();
         let later = after(&words, near, b"a b c d ").unwrap();
         assert_eq!(after(&words, later, b"e "), Some(later));

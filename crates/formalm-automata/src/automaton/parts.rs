@@ -125,16 +125,12 @@ impl Automaton {
 #[cfg(test)]
 mod tests {
     use formalm_core::LazyDfa;
-    use formalm_regex::{PatternDialect, PatternFlags, parse};
 
-    use super::*;
-    use crate::{AutomatonLimits, Expression};
+    use crate::tests::automaton;
 
     /// Returns the digest of the part after some text, and the shortest string behind it.
     fn part(pattern: &str, text: &str) -> Option<(u128, String)> {
-        let node = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
-        let automaton =
-            Automaton::new(&Expression::pattern(node), AutomatonLimits::default()).unwrap();
+        let automaton = automaton(pattern);
         let state = automaton.walk(automaton.start(), text.as_bytes()).unwrap().unwrap();
         let (digest, after) = automaton.part(state).unwrap()?;
         let rest = automaton.shortest_completion(after).unwrap();
@@ -161,9 +157,7 @@ mod tests {
         assert_eq!(part("(foo|bar)x", ""), None);
         assert_eq!(part("(?:a*)(?=b)b*", "a"), None);
         let inside = {
-            let node = parse("é*b", PatternDialect::Python, PatternFlags::default()).unwrap();
-            let automaton =
-                Automaton::new(&Expression::pattern(node), AutomatonLimits::default()).unwrap();
+            let automaton = automaton("é*b");
             let state = automaton.walk(automaton.start(), &[0xc3]).unwrap().unwrap();
             automaton.part(state).unwrap()
         };

@@ -202,15 +202,11 @@ mod tests {
     use std::collections::{HashSet, VecDeque};
 
     use formalm_core::{Error, LazyDfa, StateId};
-    use formalm_regex::{PatternDialect, PatternFlags, parse};
 
     use super::CompletionSearch;
     use crate::Expression;
     use crate::automaton::{Automaton, AutomatonLimits};
-
-    fn expression(pattern: &str) -> Result<Expression, Error> {
-        Ok(Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default())?))
-    }
+    use crate::tests::expression;
 
     /// States, each with its smallest shortest completion if it has one.
     type CompletedStates = Vec<(StateId, Option<Vec<u8>>)>;
@@ -274,7 +270,7 @@ mod tests {
             "(aa|b)*?c",
         ];
         for pattern in patterns {
-            let automaton = Automaton::new(&expression(pattern)?, AutomatonLimits::default())?;
+            let automaton = Automaton::new(&expression(pattern), AutomatonLimits::default())?;
             for (state, expected) in completed(&automaton)? {
                 assert_eq!(
                     Some(CompletionSearch::new(&automaton, u64::MAX).run(state)?),
@@ -303,7 +299,7 @@ mod tests {
         for one in patterns {
             for other in patterns {
                 for negated in [false, true] {
-                    let (left, right) = (expression(one)?, expression(other)?);
+                    let (left, right) = (expression(one), expression(other));
                     let right = if negated { right.complement()? } else { right };
                     let both = Expression::intersection(vec![left, right])?;
                     // An empty intersection is refused.

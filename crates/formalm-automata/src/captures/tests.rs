@@ -3,18 +3,12 @@
 use std::sync::Arc;
 
 use formalm_core::{Error, Resource};
-use formalm_regex::{PatternDialect, PatternFlags, parse};
 
 use super::{CaptureFinder, MemberCaptures};
+use crate::tests::expression as pattern;
 use crate::{Automaton, AutomatonLimits, Expression};
 
 const STEPS: u64 = 1 << 22;
-
-fn pattern(source: &str) -> Expression {
-    Expression::pattern(
-        parse(source, PatternDialect::Python, PatternFlags::default()).expect(source),
-    )
-}
 
 fn texts(list: &[&str]) -> Expression {
     Expression::literals(list.iter().map(|text| text.as_bytes().to_vec()).collect())

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use formalm_regex::{PatternDialect, PatternFlags, parse};
 use num_bigint::BigUint;
 use proptest::prelude::*;
 
 use super::*;
+use crate::tests::automaton;
 use crate::{Automaton, AutomatonLimits, Expression};
 
 const LIMIT: u64 = 1 << 20;
@@ -18,13 +18,8 @@ fn patient<T>(work: impl FnOnce(&mut InterruptCheck<'_>) -> T) -> T {
     work(&mut InterruptCheck::new(&mut || true))
 }
 
-fn machine(pattern: &str) -> Automaton {
-    let parsed = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
-    Automaton::new(&Expression::pattern(parsed), AutomatonLimits::default()).unwrap()
-}
-
 fn graph(pattern: &str) -> MaterializedDfa {
-    patient(|poll| MaterializedDfa::of(&machine(pattern), LIMIT, poll)).unwrap()
+    patient(|poll| MaterializedDfa::of(&automaton(pattern), LIMIT, poll)).unwrap()
 }
 
 fn measured(graph: &MaterializedDfa, unit: LengthUnit) -> UnitTransitions {
@@ -226,7 +221,7 @@ fn patterns_have_the_expected_number_of_minimal_states() {
 
 #[test]
 fn limits_and_interrupts_stop_materialization() {
-    let machine = machine("(a|b)*a(a|b){12}");
+    let machine = automaton("(a|b)*a(a|b){12}");
     let limited = patient(|poll| MaterializedDfa::of(&machine, 1000, poll));
     let states = Resource::States;
     assert!(matches!(limited, Err(Error::Limit { resource, .. }) if resource == states));

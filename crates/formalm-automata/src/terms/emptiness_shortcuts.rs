@@ -108,13 +108,9 @@ mod tests {
     use std::collections::HashSet;
 
     use formalm_core::{Error, LazyDfa, StateId};
-    use formalm_regex::{PatternDialect, PatternFlags, parse};
 
+    use crate::tests::expression;
     use crate::{Automaton, AutomatonLimits, Expression};
-
-    fn expression(pattern: &str) -> Result<Expression, Error> {
-        Ok(Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default())?))
-    }
 
     /// Returns `true` if both automata accept a common string from these states.
     fn have_common_completion(
@@ -156,8 +152,8 @@ mod tests {
         let machine = |one: &Expression| Automaton::new(one, AutomatonLimits::default());
         for one in patterns {
             for other in patterns {
-                let (left, right) = (machine(&expression(one)?)?, machine(&expression(other)?)?);
-                let both = Expression::intersection(vec![expression(one)?, expression(other)?])?;
+                let (left, right) = (machine(&expression(one))?, machine(&expression(other))?);
+                let both = Expression::intersection(vec![expression(one), expression(other)])?;
                 // An empty intersection is refused.
                 let both = machine(&both).ok();
                 for text in texts {

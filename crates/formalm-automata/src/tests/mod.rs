@@ -9,15 +9,17 @@ use proptest::prelude::*;
 
 use crate::{Automaton, AutomatonLimits, Expression};
 
-fn expression(pattern: &str) -> Expression {
+/// Returns the language of a pattern in Python's dialect.
+pub(crate) fn expression(pattern: &str) -> Expression {
     Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap())
 }
 
-fn automaton(pattern: &str) -> Automaton {
+/// Returns the automaton of a pattern in Python's dialect.
+pub(crate) fn automaton(pattern: &str) -> Automaton {
     Automaton::new(&expression(pattern), AutomatonLimits::default()).unwrap()
 }
 
-fn matches(automaton: &Automaton, text: &str) -> bool {
+pub(crate) fn matches(automaton: &Automaton, text: &str) -> bool {
     let end = automaton.walk(automaton.start(), text.as_bytes()).unwrap();
     end.is_ok_and(|state| automaton.is_accepting(state))
 }

@@ -1,25 +1,16 @@
 //! Tests of images against their definitions, by brute force over short strings.
 
 use formalm_core::{CharSet, Error, InterruptCheck, LazyDfa};
-use formalm_regex::{PatternDialect, PatternFlags, parse};
 use proptest::prelude::*;
 
+use crate::tests::{expression as pattern, matches as has};
 use crate::{Automaton, AutomatonLimits, EditOperations, EditRules, Expression};
 
 const LETTERS: [char; 3] = ['a', 'b', 'é'];
 const ALL: EditOperations = EditOperations { insert: true, delete: true, substitute: true };
 
-fn pattern(pattern: &str) -> Expression {
-    Expression::pattern(parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap())
-}
-
 fn automaton(expression: &Expression) -> Automaton {
     Automaton::new(expression, AutomatonLimits::default()).unwrap()
-}
-
-fn has(automaton: &Automaton, text: &str) -> bool {
-    let end = automaton.walk(automaton.start(), text.as_bytes()).unwrap();
-    end.is_ok_and(|state| automaton.is_accepting(state))
 }
 
 fn edits(budget: u32, alphabet: CharSet) -> EditRules {
