@@ -281,13 +281,7 @@ impl Expression {
                 targets.max().unwrap_or(0).max(original.depth)
             }
         };
-        if below >= MAX_NESTING {
-            return Err(Error::Limit {
-                resource: Resource::Nesting,
-                needed: u64::from(below) + 1,
-                allowed: u64::from(MAX_NESTING),
-            });
-        }
+        check_limit(Resource::Nesting, u64::from(below) + 1, u64::from(MAX_NESTING))?;
         let (text, groups) = (node.is_utf8(), node.groups());
         check_limit(Resource::Terms, groups, MAX_GROUPS)?;
         Ok(Expression { node: Arc::new(node), depth: below + 1, utf8: text, groups })

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, InterruptCheck, LazyDfa, ReadingHints, Resource};
+use formalm_core::{Error, InterruptCheck, LazyDfa, ReadingHints, Resource, check_limit};
 use formalm_machines::{MaskClasses, RegularMaskClasses};
 use rustc_hash::FxHashMap;
 
@@ -297,10 +297,7 @@ impl<K: MaskClasses> StateTable<K> {
 
     fn push(&mut self, serial: u64, state: TableState) -> Result<u32, Error> {
         let number = self.states.len();
-        if number >= self.limit {
-            let (needed, allowed) = (number as u64 + 1, self.limit as u64);
-            return Err(Error::Limit { resource: Resource::States, needed, allowed });
-        }
+        check_limit(Resource::States, number as u64 + 1, self.limit as u64)?;
         self.states.push(state);
         self.numbers.insert((serial, state.position.number()), number as u32);
         Ok(number as u32)

@@ -170,6 +170,7 @@ impl std::error::Error for Error {}
 /// # Errors
 ///
 /// [`Error::Limit`].
+#[inline]
 pub fn check_limit(resource: Resource, needed: u64, allowed: u64) -> Result<(), Error> {
     if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
 }

@@ -1,5 +1,6 @@
 //! Resource limits of a grammar automaton, and the step meter that enforces them.
 
+pub(crate) use formalm_core::check_limit as check;
 use formalm_core::{Error, Resource, deadline::DeadlineTicks};
 
 /// The resources that an automaton may use. Exceeding one is an [`Error::Limit`].
@@ -94,9 +95,4 @@ impl StepMeter {
         self.ticks.tick(steps, DEADLINE_CHECK_STEPS)?;
         check(Resource::Steps, self.spent, self.allowed)
     }
-}
-
-#[inline]
-pub(crate) fn check(resource: Resource, needed: u64, allowed: u64) -> Result<(), Error> {
-    if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
 }

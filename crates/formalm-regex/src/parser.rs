@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{CharSet, Error, Resource, SourceSpan};
+use formalm_core::{CharSet, Error, Resource, SourceSpan, check_limit};
 use rustc_hash::FxHashMap;
 
 use super::alternation_merging::{MergedAlternatives, flatten, merge};
@@ -230,13 +230,7 @@ impl PatternParser {
             }
         };
         let Some((kind, flags)) = opened else { return Ok(()) };
-        if self.outer.len() >= MAX_NESTING {
-            return Err(Error::Limit {
-                resource: Resource::Nesting,
-                needed: MAX_NESTING as u64 + 1,
-                allowed: MAX_NESTING as u64,
-            });
-        }
+        check_limit(Resource::Nesting, self.outer.len() as u64 + 1, MAX_NESTING as u64)?;
         let frame = OpenGroup::new(kind, start, flags);
         self.outer.push(std::mem::replace(&mut self.open, frame));
         Ok(())

@@ -29,7 +29,7 @@ use std::hash::Hasher;
 use std::sync::Arc;
 
 use formalm_core::{
-    Error, ForkSafeMutex, Interner, MaskClassId, Resource, deadline::check_deadline,
+    Error, ForkSafeMutex, Interner, MaskClassId, Resource, check_limit, deadline::check_deadline,
 };
 use formalm_machines::{LexicalConfiguration, LexicalMachine, NEEDS_DEEPER_STACK, StackPrefixId};
 use formalm_vocabulary::Vocabulary;
@@ -202,11 +202,7 @@ impl LexicalTables {
     fn spend(&mut self, steps: u64) -> Result<(), Error> {
         self.steps += steps;
         check_deadline()?;
-        if self.steps > MAX_STEPS {
-            let (needed, allowed) = (self.steps, MAX_STEPS);
-            return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
-        }
-        Ok(())
+        check_limit(Resource::Steps, self.steps, MAX_STEPS)
     }
 
     /// Returns the mask of a union; equal masks share their words.

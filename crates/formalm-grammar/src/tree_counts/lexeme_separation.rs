@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error, InterruptCheck, LazyDfa, Resource, StateId};
+use formalm_core::{ByteSet, Error, InterruptCheck, LazyDfa, Resource, StateId, check_limit};
 use rustc_hash::FxHashSet;
 
 use crate::grammar::{Grammar, Lexing};
@@ -154,10 +154,7 @@ impl<'a> LexemeSeparation<'a> {
                     open.push((first, second));
                 }
             }
-            if seen.len() as u64 > MAX_STATE_PAIRS {
-                let (needed, allowed) = (seen.len() as u64, MAX_STATE_PAIRS);
-                return Err(Error::Limit { resource: Resource::States, needed, allowed });
-            }
+            check_limit(Resource::States, seen.len() as u64, MAX_STATE_PAIRS)?;
         }
         Ok(None)
     }

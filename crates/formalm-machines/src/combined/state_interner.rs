@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error, Interner, Resource, StateId};
+use formalm_core::{ByteSet, Error, Interner, Resource, StateId, check_limit};
 use rustc_hash::FxHashMap;
 
 /// A part of a composite machine with one of its states.
@@ -88,9 +88,7 @@ impl StateInterner {
             return Ok(known);
         }
         let needed = self.items.len() as u64 + 1;
-        if needed > self.limit {
-            return Err(Error::Limit { resource: Resource::States, needed, allowed: self.limit });
-        }
+        check_limit(Resource::States, needed, self.limit)?;
         self.bytes += 64 + 8 * items.len();
         Ok(self.items.intern_new(items.into()))
     }

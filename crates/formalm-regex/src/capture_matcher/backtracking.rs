@@ -1,7 +1,7 @@
 //! The backtracking search: depth first in order of preference, on an explicit stack, with memoized
 //! failures.
 
-use formalm_core::{BudgetExhausted, Error, Resource, StepMeter};
+use formalm_core::{BudgetExhausted, Error, Resource, StepMeter, check_limit};
 use rustc_hash::FxHashSet;
 
 use super::program::{LoopInfo, MatchOp, MatchProgram, SubmatchKind};
@@ -325,9 +325,5 @@ pub fn out_of_steps(work: &StepMeter) -> Error {
 
 /// Fails if a search needs more memory than allowed, in bytes.
 pub fn check_memory(needed: usize) -> Result<(), Error> {
-    if needed <= MEMORY_BYTES {
-        return Ok(());
-    }
-    let (needed, allowed) = (needed as u64, MEMORY_BYTES as u64);
-    Err(Error::Limit { resource: Resource::Bytes, needed, allowed })
+    check_limit(Resource::Bytes, needed as u64, MEMORY_BYTES as u64)
 }

@@ -6,7 +6,7 @@
 //! table of every `\w`, some 6 kB each; here equal leaves are translated once. Captures are read
 //! off the syntax tree, since the translated form drops groups that cannot matter.
 
-use formalm_core::{CharSet, Error, Resource, SourceSpan};
+use formalm_core::{CharSet, Error, Resource, SourceSpan, check_limit};
 use regex_syntax::ast;
 use regex_syntax::ast::{
     AssertionKind, Ast, Flag, FlagsItemKind, GroupKind, RepetitionKind, RepetitionRange,
@@ -220,13 +220,7 @@ impl AstReader<'_> {
         let characters: u64 = class.ranges().iter().map(|&(a, b)| b as u64 - a as u64 + 1).sum();
         let ranges = class.ranges().len() as u64 * key.0.len() as u64;
         self.work += ranges + if self.flags.ignore_case { characters } else { 0 };
-        if self.work > MAX_CLASS_WORK {
-            return Err(Error::Limit {
-                resource: Resource::Steps,
-                needed: self.work,
-                allowed: MAX_CLASS_WORK,
-            });
-        }
+        check_limit(Resource::Steps, self.work, MAX_CLASS_WORK)?;
         let node = PatternNode::Class(class);
         self.leaves.insert(key, node.clone());
         Ok(node)
@@ -343,13 +337,7 @@ fn counts(kind: &RepetitionKind) -> Result<(u32, Option<u32>), Error> {
         RepetitionKind::Range(RepetitionRange::Bounded(min, max)) => (*min, Some(*max)),
     };
     let needed = u64::from(max.unwrap_or(min));
-    if needed > MAX_REPETITION {
-        return Err(Error::Limit {
-            resource: Resource::Repetition,
-            needed,
-            allowed: MAX_REPETITION,
-        });
-    }
+    check_limit(Resource::Repetition, needed, MAX_REPETITION)?;
     Ok((min, max))
 }
 

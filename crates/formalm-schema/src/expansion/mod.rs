@@ -9,7 +9,7 @@ mod unevaluated;
 
 use std::sync::Arc;
 
-use formalm_core::{CompactMap, Error, Resource, memory_bytes};
+use formalm_core::{CompactMap, Error, Resource, check_limit, memory_bytes};
 
 use crate::formula::{FALSE, Formula, FormulaAtom, FormulaId, NameSelector, TRUE};
 use crate::json::interned_values::{JsonValue, ValueId};
@@ -54,10 +54,7 @@ impl SolverContext {
         if rules.iter().any(|rule| rule.excludes_type(ty)) {
             return Ok(FALSE);
         }
-        if self.expansions.depth >= MAX_EXPANSION_DEPTH {
-            let (needed, allowed) = (MAX_EXPANSION_DEPTH + 1, MAX_EXPANSION_DEPTH);
-            return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
-        }
+        check_limit(Resource::Nesting, self.expansions.depth + 1, MAX_EXPANSION_DEPTH)?;
         self.base.check_formula_limits()?;
         self.expansions.depth += 1;
         let formula = NodeExpansion { solver: self, ty }.expand_rules(&rules);

@@ -4,7 +4,7 @@
 //! each evaluated set comes with a condition. A property or item none of whose conditions holds
 //! must satisfy the subschema of the `unevaluated…` keyword.
 
-use formalm_core::{Error, Resource};
+use formalm_core::{Error, Resource, check_limit};
 use rustc_hash::FxHashSet;
 
 use crate::expansion::NodeExpansion;
@@ -24,11 +24,7 @@ struct EvaluatedItems {
 
 /// Fails if one keyword would have to distinguish more than [`MAX_DISTINGUISHED`] conditions.
 fn check_distinguished(count: usize) -> Result<(), Error> {
-    if count > MAX_DISTINGUISHED {
-        let (needed, allowed) = (1 << count.min(63), 1 << MAX_DISTINGUISHED);
-        return Err(Error::Limit { resource: Resource::Terms, needed, allowed });
-    }
-    Ok(())
+    check_limit(Resource::Terms, 1 << count.min(63), 1 << MAX_DISTINGUISHED)
 }
 
 impl NodeExpansion<'_> {

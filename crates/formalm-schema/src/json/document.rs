@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, Resource, SetOnce, SourceSpan};
+use formalm_core::{Error, Resource, SetOnce, SourceSpan, check_limit};
 use serde_json::Value as Json;
 
 use crate::json::deep_parser;
@@ -77,10 +77,7 @@ impl Document {
 /// Parses a text into a serde_json value.
 fn parse_with_serde(text: &str) -> Result<Json, Error> {
     let needed = max_nesting(text);
-    if needed > MAX_NESTING {
-        let resource = Resource::Nesting;
-        return Err(Error::Limit { resource, needed, allowed: MAX_NESTING });
-    }
+    check_limit(Resource::Nesting, needed, MAX_NESTING)?;
     if needed > SERDE_NESTING {
         return deep_parser::parse(text).map_err(|at| invalid_json(text[..at].chars().count(), ""));
     }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, CompactMap, Error, Interner, Resource};
+use formalm_core::{ByteSet, CompactMap, Error, Interner, Resource, check_limit};
 use rustc_hash::FxHashMap;
 
 use crate::machine::frame::{Frame, ReaderPosition};
@@ -103,9 +103,7 @@ impl VisitedStates {
             (Resource::States, self.states.len() as u64 + 1, limits.states),
             (Resource::Bytes, bytes as u64, limits.bytes),
         ] {
-            if needed > allowed {
-                return Err(Error::Limit { resource, needed, allowed });
-            }
+            check_limit(resource, needed, allowed)?;
         }
         Ok(())
     }

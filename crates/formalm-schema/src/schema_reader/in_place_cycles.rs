@@ -3,7 +3,7 @@
 //! A cycle of in-place applicators (`allOf`, `anyOf`, `not`, `$ref`, …) would make a formula refer
 //! to itself.
 
-use formalm_core::{Error, Resource};
+use formalm_core::{Error, Resource, check_limit};
 
 use super::schema_error;
 use crate::schema_nodes::{KeywordRule, NodeId, ResolvedSchema};
@@ -63,13 +63,7 @@ fn raise_depth(
 ) -> Result<(), Error> {
     let Some((above, _)) = path.last() else { return Ok(()) };
     let needed = depths[below.0 as usize] + 1;
-    if needed > MAX_IN_PLACE_DEPTH {
-        return Err(Error::Limit {
-            resource: Resource::Nesting,
-            needed,
-            allowed: MAX_IN_PLACE_DEPTH,
-        });
-    }
+    check_limit(Resource::Nesting, needed, MAX_IN_PLACE_DEPTH)?;
     let depth = &mut depths[above.0 as usize];
     *depth = needed.max(*depth);
     Ok(())

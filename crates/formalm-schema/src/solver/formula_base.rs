@@ -1,7 +1,7 @@
 //! The common ground of all parts of the solver: the schema, the formulas over its nodes, and the
 //! budget of the work on them.
 
-use formalm_core::{Error, Resource, deadline::DeadlineTicks};
+use formalm_core::{Error, Resource, check_limit, deadline::DeadlineTicks};
 
 use crate::formula::{FALSE, FormulaArena, FormulaId, TRUE};
 use crate::options::JsonSchemaLimits;
@@ -69,14 +69,7 @@ impl FormulaBase {
         self.counted_work = worked;
         self.ticks.tick(1, DEADLINE_INTERVAL)?;
         self.check_formula_limits()?;
-        if self.steps > self.limits.steps {
-            return Err(Error::Limit {
-                resource: Resource::Steps,
-                needed: self.steps,
-                allowed: self.limits.steps,
-            });
-        }
-        Ok(())
+        check_limit(Resource::Steps, self.steps, self.limits.steps)
     }
 
     /// Fails if formulas exceed their memory or depth limit.
@@ -87,9 +80,7 @@ impl FormulaBase {
             (Resource::Nesting, u64::from(deepest), MAX_FORMULA_DEPTH),
             (Resource::Bytes, bytes, self.limits.bytes),
         ] {
-            if needed > allowed {
-                return Err(Error::Limit { resource, needed, allowed });
-            }
+            check_limit(resource, needed, allowed)?;
         }
         Ok(())
     }

@@ -43,7 +43,7 @@ mod solver_clock;
 mod strings;
 mod verdict_vectors;
 
-use formalm_core::{CompactMap, Error, Resource};
+use formalm_core::{CompactMap, Error, Resource, check_limit};
 
 use crate::formula::{FALSE, FormulaArena, FormulaId, TRUE};
 use crate::json::property_names::NameId;
@@ -173,10 +173,8 @@ impl SolverContext {
             return Ok(false);
         }
         self.base.count_step()?;
-        if self.answers.open_queries.len() >= MAX_OPEN_QUERIES {
-            let (needed, allowed) = (MAX_OPEN_QUERIES as u64 + 1, MAX_OPEN_QUERIES as u64);
-            return Err(Error::Limit { resource: Resource::Nesting, needed, allowed });
-        }
+        let open = self.answers.open_queries.len() as u64;
+        check_limit(Resource::Nesting, open + 1, MAX_OPEN_QUERIES as u64)?;
         let mark = self.answers.tentative.len();
         self.answers.open_queries.push(OpenQuery {
             formula: id,

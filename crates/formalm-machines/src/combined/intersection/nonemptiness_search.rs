@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use formalm_core::{Error, Resource, deadline::DeadlineTicks, steps_taken};
+use formalm_core::{Error, Resource, check_limit, deadline::DeadlineTicks, steps_taken};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
@@ -184,10 +184,7 @@ impl SearchMeter {
 }
 
 fn check_steps_limit(needed: u64, allowed: u64) -> Result<(), Error> {
-    if needed > allowed {
-        return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
-    }
-    Ok(())
+    check_limit(Resource::Steps, needed, allowed)
 }
 
 /// Records that the last visited pair is live, and so is the path to it.

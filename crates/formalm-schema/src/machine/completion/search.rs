@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use formalm_core::{CompactMap, Error, Resource, memory_bytes};
+use formalm_core::{CompactMap, Error, Resource, check_limit, memory_bytes};
 use rustc_hash::FxHashMap;
 
 use crate::formula::{FormulaId, TRUE};
@@ -446,7 +446,5 @@ fn completion_class(values: &Values, mut position: ReaderPosition) -> ReaderPosi
 }
 
 fn check_length(bytes: usize) -> Result<(), Error> {
-    let (needed, allowed) = (bytes as u64, MAX_BYTES as u64);
-    let resource = Resource::Bytes;
-    if needed > allowed { Err(Error::Limit { resource, needed, allowed }) } else { Ok(()) }
+    check_limit(Resource::Bytes, bytes as u64, MAX_BYTES as u64)
 }

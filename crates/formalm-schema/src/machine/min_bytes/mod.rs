@@ -17,7 +17,7 @@ pub(crate) mod distinct_values;
 pub(crate) mod escaped_strings;
 pub(crate) mod numbers;
 
-use formalm_core::{Error, Resource, deadline::DeadlineTicks};
+use formalm_core::{Error, Resource, check_limit, deadline::DeadlineTicks};
 use rustc_hash::FxHashMap;
 
 use crate::formula::FormulaId;
@@ -99,11 +99,7 @@ impl SearchBudget {
     pub(crate) fn steps_of(&mut self, count: u64) -> Result<(), Error> {
         self.steps += count;
         self.ticks.tick(1, DEADLINE_INTERVAL)?;
-        if self.steps > self.limit {
-            let (needed, allowed) = (self.steps, self.limit);
-            return Err(Error::Limit { resource: Resource::Steps, needed, allowed });
-        }
-        Ok(())
+        check_limit(Resource::Steps, self.steps, self.limit)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Prefixes of numbers with exponents, whose digits are kept exactly.
 
-use formalm_core::{Error, Resource};
+use formalm_core::{Error, Resource, check_limit};
 use num_bigint::BigInt;
 
 use crate::json::decimal::{Decimal, MAX_DIGITS};
@@ -29,9 +29,7 @@ impl NumberPrefix {
                 self.places += u32::from(part == NumberPart::Fraction);
                 let needed = length(&self.digits).max(self.places).into();
                 let allowed = MAX_DIGITS as u64;
-                if needed > allowed {
-                    return Err(Error::Limit { resource: Resource::Digits, needed, allowed });
-                }
+                check_limit(Resource::Digits, needed, allowed)?;
             }
             NumberPart::ExponentSign => self.negative_exponent = byte == b'-',
             NumberPart::ExponentDigits => {

@@ -1,6 +1,6 @@
 //! Objects and arrays: the start of an item, the end of a child and of the container.
 
-use formalm_core::{Error, Resource};
+use formalm_core::{Error, Resource, check_limit};
 
 use crate::json::decimal::MAX_DIGITS;
 use crate::json::interned_values::ValueId;
@@ -88,10 +88,7 @@ impl Values {
     pub(crate) fn check_nesting(&self, parent: FrameId) -> Result<(), Error> {
         let depth = u64::from(self.frames.depth(parent)) + 1;
         let allowed = u64::from(self.core.base.limits.nesting);
-        if depth > allowed {
-            return Err(Error::Limit { resource: Resource::Nesting, needed: depth, allowed });
-        }
-        Ok(())
+        check_limit(Resource::Nesting, depth, allowed)
     }
 
     /// Returns `true` if a limit may depend on the depth of a frame, or of anything that further

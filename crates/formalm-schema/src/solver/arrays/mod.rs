@@ -10,7 +10,7 @@ mod unique_matching;
 
 use std::sync::Arc;
 
-use formalm_core::{Error, Resource, keyed_hash};
+use formalm_core::{Error, Resource, check_limit, keyed_hash};
 use rustc_hash::FxHashSet;
 
 pub(crate) use infinitely_many_arrays::ArrayCardinality;
@@ -212,10 +212,7 @@ impl ArraySearch<'_> {
             let next = self.next_paths(&path)?;
             kinds += next.iter().map(|path| path.items.kinds.len()).sum::<usize>();
             let bytes = (kinds * size_of::<(FormulaId, u64)>() + seen.capacity() * 17) as u64;
-            if bytes > MAX_BYTES {
-                let (needed, allowed) = (bytes, MAX_BYTES);
-                return Err(Error::Limit { resource: Resource::Bytes, needed, allowed });
-            }
+            check_limit(Resource::Bytes, bytes, MAX_BYTES)?;
             open.extend(next);
         }
         Ok(self.solver.base.formulas.or(goals))

@@ -10,7 +10,7 @@ pub(in crate::solver) mod number_cells;
 
 use std::convert::Infallible;
 
-use formalm_core::{CompactMap, Error, Resource};
+use formalm_core::{CompactMap, Error, Resource, check_limit};
 use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::One;
@@ -413,10 +413,7 @@ impl MultipleSet {
                 return Ok(Some(Decimal::new(value, -i64::from(places))));
             }
             tried += 1;
-            if tried > MAX_MULTIPLES_TRIED {
-                let resource = Resource::Steps;
-                return Err(Error::Limit { resource, needed: tried, allowed: MAX_MULTIPLES_TRIED });
-            }
+            check_limit(Resource::Steps, tried, MAX_MULTIPLES_TRIED)?;
             at += step;
         }
     }
