@@ -308,11 +308,10 @@ impl<K: MaskClasses> StateTable<K> {
         match self.moved_matcher(self, &self.moved, state) {
             Ok(matcher) => Ok(matcher),
             Err(AdvanceError::Failed(error)) => Err(error),
-            Err(_) => Err(Error::Language {
-                message: "the input read so far is no longer known to lead to a member".to_owned(),
-                span: None,
-                hint: None,
-            }),
+            Err(_) => Err(Error::language(
+                "the input read so far is no longer known to lead to a member",
+                None,
+            )),
         }
     }
 }

@@ -134,6 +134,11 @@ impl Error {
         }
     }
 
+    /// Creates a refusal without a place.
+    pub fn language(message: impl Into<String>, hint: Option<&str>) -> Error {
+        Error::Language { message: message.into(), span: None, hint: hint.map(str::to_owned) }
+    }
+
     /// Creates a refusal at a place of the source.
     pub fn at(message: impl Into<String>, span: SourceSpan, hint: Option<&str>) -> Error {
         Error::Language { message: message.into(), span: Some(span), hint: hint.map(str::to_owned) }

@@ -197,10 +197,8 @@ impl Grammar {
 
     /// Refuses indices that are out of range and bodies that are nested too deeply.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let unknown = |what: &str| Error::Language {
-            message: format!("the grammar refers to a {what} that does not exist"),
-            span: None,
-            hint: None,
+        let unknown = |what: &str| {
+            Error::language(format!("the grammar refers to a {what} that does not exist"), None)
         };
         if self.start >= self.rules.len() {
             return Err(unknown("start rule"));

@@ -37,15 +37,14 @@ pub fn check_region(pattern: &Pattern, name: &str) -> Result<(), Error> {
     let Some(&first) = groups.first() else {
         let names: Vec<&str> =
             pattern.groups.iter().filter_map(|group| group.name.as_deref()).collect();
-        return Err(Error::Language {
-            message: format!("the pattern has no group named {name:?}"),
-            span: None,
-            hint: Some(if names.is_empty() {
+        return Err(Error::language(
+            format!("the pattern has no group named {name:?}"),
+            Some(&if names.is_empty() {
                 format!("name a part of the pattern: (?P<{name}>…)")
             } else {
                 format!("its named groups are {}", names.join(", "))
             }),
-        });
+        ));
     };
     let span = pattern.groups[first as usize - 1].span;
     check_node(&pattern.root, &groups, false, span).map(|_| ())

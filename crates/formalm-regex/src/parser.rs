@@ -53,15 +53,13 @@ pub fn parse(
         return rust_regex::parse(pattern, flags);
     }
     if !dialect.is_python() && (flags.ascii || flags.verbose) {
-        return Err(Error::Language {
-            message: "only the python dialect supports the ascii and verbose flags".to_owned(),
-            span: None,
-            hint: Some(
+        return Err(Error::language(
+            "only the python dialect supports the ascii and verbose flags",
+            Some(
                 "character classes of this dialect are ASCII already; for verbose, use the python \
-                 dialect"
-                    .to_owned(),
+                 dialect",
             ),
-        });
+        ));
     }
     let mut parser = PatternParser::new(pattern, dialect, flags);
     let result = parser.run();

@@ -122,13 +122,11 @@ impl Automaton {
     /// [`Error::Language`] if the language is empty; [`Error::Limit`] if the emptiness
     /// check, or the language itself, exceeds `limits`.
     pub fn new(expression: &Expression, limits: AutomatonLimits) -> Result<Automaton, Error> {
-        Automaton::of(expression, limits)?.ok_or_else(|| Error::Language {
-            message: "the language is empty: no string is a member".to_owned(),
-            span: None,
-            hint: Some(
-                "look for an intersection, difference or lookaround that excludes everything"
-                    .to_owned(),
-            ),
+        Automaton::of(expression, limits)?.ok_or_else(|| {
+            Error::language(
+                "the language is empty: no string is a member",
+                Some("look for an intersection, difference or lookaround that excludes everything"),
+            )
         })
     }
 

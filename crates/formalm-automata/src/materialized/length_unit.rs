@@ -42,12 +42,10 @@ impl UnitTransitions {
             return Ok(UnitTransitions::labels(graph));
         }
         if !is_utf8(graph, u64::MAX, poll)? {
-            return Err(Error::Language {
-                message: "lengths in characters require UTF-8, but some member is not valid UTF-8"
-                    .to_owned(),
-                span: None,
-                hint: Some("use unit=\"bytes\"".to_owned()),
-            });
+            return Err(Error::language(
+                "lengths in characters require UTF-8, but some member is not valid UTF-8",
+                Some("use unit=\"bytes\""),
+            ));
         }
         // Inside a character only continuation bytes may follow.
         let inside = (0..graph.state_count() as u32).map(|state| {

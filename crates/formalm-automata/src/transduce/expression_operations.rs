@@ -154,5 +154,5 @@ fn overlaps(one: &str, rules: &[(String, Expression)]) -> bool {
 }
 
 fn refused(message: &str, hint: &str) -> Error {
-    Error::Language { message: message.to_owned(), span: None, hint: Some(hint.to_owned()) }
+    Error::language(message, Some(hint))
 }

@@ -34,11 +34,10 @@ fn reversed(node: &PatternNode) -> Result<PatternNode, Error> {
         PatternNode::TextStart => PatternNode::TextEnd,
         PatternNode::TextEnd => PatternNode::TextStart,
         PatternNode::Atomic(_) => {
-            return Err(Error::Language {
-                message: "atomic groups and possessive quantifiers cannot be reversed".to_owned(),
-                span: None,
-                hint: Some("write the pattern without them".to_owned()),
-            });
+            return Err(Error::language(
+                "atomic groups and possessive quantifiers cannot be reversed",
+                Some("write the pattern without them"),
+            ));
         }
         PatternNode::Empty | PatternNode::Class(_) | PatternNode::WordBoundary { .. } => {
             node.clone()

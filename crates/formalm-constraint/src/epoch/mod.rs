@@ -184,14 +184,11 @@ impl<K: MaskClasses> StateEpoch<K> {
         let machine = &**keys.machine();
         require_exact(machine, "canonical tokenization", "use tokenization=\"all\"")?;
         if vocabulary.has_special_bytes() && encoder.prepends_after_special() {
-            return Err(Error::Language {
-                message:
-                    "the tokenizer inserts a space before text, also after the special tokens that \
-                     the language contains"
-                        .to_owned(),
-                span: None,
-                hint: Some("use tokenization=\"all\"".to_owned()),
-            });
+            return Err(Error::language(
+                "the tokenizer inserts a space before text, also after the special tokens that \
+                     the language contains",
+                Some("use tokenization=\"all\""),
+            ));
         }
         let canonical =
             CanonicalMasks::new(&keys, (&vocabulary, encoder), memory_limit_bytes, begin)?;
@@ -438,11 +435,7 @@ impl<K: MaskClasses> StateEpoch<K> {
         // `use_mask` is still there: it is taken only on a hit.
         let result = use_mask.take().map(|f| f(&mask));
         self.memo.insert(key.number(), mask);
-        result.ok_or(Error::Language {
-            message: "a mask was used twice".to_owned(),
-            span: None,
-            hint: None,
-        })
+        result.ok_or_else(|| Error::language("a mask was used twice", None))
     }
 
     fn compute(&self, key: MaskClassId) -> Result<Mask, Error> {

@@ -119,12 +119,10 @@ impl<K: MaskClasses> Matcher<K> {
         path.truncate(kept);
         for &next in missing.iter().rev() {
             if !reads(self, draft.tokens[next - 1])? {
-                return Err(Error::Language {
-                    message: "a draft token that was accepted was refused when read again"
-                        .to_owned(),
-                    span: None,
-                    hint: None,
-                });
+                return Err(Error::language(
+                    "a draft token that was accepted was refused when read again",
+                    None,
+                ));
             }
             path.push(next);
         }

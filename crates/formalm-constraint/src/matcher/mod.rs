@@ -695,14 +695,13 @@ impl<K: MaskClasses> Matcher<K> {
         let mut ends = self.own_end_tokens().unwrap_or_default().iter();
         match ends.find(|&&id| vocabulary.token_bytes(id).is_some()) {
             None => Ok(()),
-            Some(id) => Err(Error::Language {
-                message: format!(
+            Some(id) => Err(Error::language(
+                format!(
                     "the fewest tokens to a member are unknown, because the end token {id} of this \
                      matcher has bytes"
                 ),
-                span: None,
-                hint: Some("create the vocabulary with these end tokens".to_owned()),
-            }),
+                Some("create the vocabulary with these end tokens"),
+            )),
         }
     }
 }
@@ -717,9 +716,8 @@ fn steps_between_looks<K: MaskClasses>(constraint: &Constraint<K>) -> u32 {
 /// Returns the error of tokens that another epoch rejects, because a bounded search ended
 /// differently there.
 fn lost() -> Error {
-    Error::Language {
-        message: "the input read so far is no longer known to lead to a member".to_owned(),
-        span: None,
-        hint: Some("roll back the last tokens, or create a new matcher".to_owned()),
-    }
+    Error::language(
+        "the input read so far is no longer known to lead to a member",
+        Some("roll back the last tokens, or create a new matcher"),
+    )
 }

@@ -422,12 +422,11 @@ pub fn require_exact(
     if machine.is_exact() {
         return Ok(());
     }
-    Err(Error::Language {
-        message: format!(
+    Err(Error::language(
+        format!(
             "{what} cannot be computed for a user-defined parser: it reports which inputs it \
              rejects, not which ones can be completed"
         ),
-        span: None,
-        hint: Some(hint.to_owned()),
-    })
+        Some(hint),
+    ))
 }

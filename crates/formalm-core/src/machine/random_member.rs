@@ -55,11 +55,10 @@ pub fn random_member(
             Err(error) => return Err(error),
         }
     }
-    Err(Error::Language {
-        message: format!("{MAX_WALKS} consecutive random walks reached a dead end"),
-        span: None,
-        hint: Some("the language is approximate; see its notes".to_owned()),
-    })
+    Err(Error::language(
+        format!("{MAX_WALKS} consecutive random walks reached a dead end"),
+        Some("the language is approximate; see its notes"),
+    ))
 }
 
 /// Takes one walk; `None` is a dead end.

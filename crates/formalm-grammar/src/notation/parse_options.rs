@@ -39,7 +39,7 @@ pub struct ParseOptions {
 }
 
 fn refused(message: &str, hint: &str) -> Error {
-    Error::Language { message: message.to_owned(), span: None, hint: Some(hint.to_owned()) }
+    Error::language(message, Some(hint))
 }
 
 impl ParseOptions {

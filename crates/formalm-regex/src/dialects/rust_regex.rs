@@ -62,11 +62,10 @@ impl FlagsInForce {
 /// Parses a pattern of the `regex` crate that must match a whole string.
 pub(crate) fn parse(source: &str, flags: PatternFlags) -> Result<Pattern, Error> {
     if flags.ascii {
-        return Err(Error::Language {
-            message: "the rust dialect does not support the ascii flag".to_owned(),
-            span: None,
-            hint: Some("write (?-u:…) around the ASCII-only part".to_owned()),
-        });
+        return Err(Error::language(
+            "the rust dialect does not support the ascii flag",
+            Some("write (?-u:…) around the ASCII-only part"),
+        ));
     }
     let mut parser = ast::parse::ParserBuilder::new();
     parser.nest_limit(MAX_NESTING as u32).ignore_whitespace(flags.verbose);

@@ -98,11 +98,10 @@ impl SchemaAutomaton {
         limits: JsonSchemaLimits,
     ) -> Result<SchemaAutomaton, Error> {
         SchemaAutomaton::new_if_satisfiable(schema, resources, options, limits)?.ok_or_else(|| {
-            Error::Language {
-                message: "the schema has no instances: its keywords contradict each other".into(),
-                span: None,
-                hint: Some("look for keywords that exclude each other".into()),
-            }
+            Error::language(
+                "the schema has no instances: its keywords contradict each other",
+                Some("look for keywords that exclude each other"),
+            )
         })
     }
 

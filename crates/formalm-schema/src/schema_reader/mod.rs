@@ -62,11 +62,7 @@ pub(crate) fn schema_error(
     hint: Option<&str>,
 ) -> Error {
     let place = if place.is_empty() { "#" } else { place };
-    Error::Language {
-        message: format!("{message} (at {place})"),
-        span: None,
-        hint: hint.map(str::to_owned),
-    }
+    Error::language(format!("{message} (at {place})"), hint)
 }
 
 /// A subschema that is still to be read, with its context.

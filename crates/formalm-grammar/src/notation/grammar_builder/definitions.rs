@@ -96,7 +96,7 @@ impl<'a> Definitions<'a> {
     fn missing_start(&self, name: &str) -> Error {
         let Some(first) = self.source.rules.first() else {
             let message = format!("the grammar has no start rule {name}, nor any other rule");
-            return Error::Language { message, span: None, hint: None };
+            return Error::language(message, None);
         };
         let message = format!("the grammar has no start rule {name}");
         let hint = format!("the first rule is {0}: rename it, or pass start=\"{0}\"", first.name);
@@ -156,11 +156,10 @@ impl<'a> Definitions<'a> {
                 false if !declared => "is not declared in the grammar",
                 false => continue,
             };
-            return Err(Error::Language {
-                message: format!("the terminal {name} {why}"),
-                span: None,
-                hint: Some(format!("write %declare {name} once, on a line of its own")),
-            });
+            return Err(Error::language(
+                format!("the terminal {name} {why}"),
+                Some(&format!("write %declare {name} once, on a line of its own")),
+            ));
         }
         self.collect_named_atoms();
         Ok(())
@@ -200,11 +199,10 @@ impl<'a> Definitions<'a> {
                 false if !declared => "is not declared in the grammar",
                 false => continue,
             };
-            return Err(Error::Language {
-                message: format!("the rule {name} {why}"),
-                span: None,
-                hint: Some(format!("write %declare {name} once, on a line of its own")),
-            });
+            return Err(Error::language(
+                format!("the rule {name} {why}"),
+                Some(&format!("write %declare {name} once, on a line of its own")),
+            ));
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ pub struct IndentationNames {
 }
 
 fn refused(message: String, hint: &str) -> Error {
-    Error::Language { message, span: None, hint: Some(hint.to_owned()) }
+    Error::language(message, Some(hint))
 }
 
 impl TerminalTable {
