@@ -154,6 +154,24 @@ fn close(nodes: &mut [TrieNode], path: &mut Vec<u32>, depth: usize) {
     }
 }
 
+/// Groups values by their words, which must not be empty. Returns the trie of the words, the start of
+/// each word's values, with one more entry at the end, and the values.
+pub(crate) fn grouped<T: Copy>(list: &[(&[u8], T)]) -> (FlatTrie, Vec<u32>, Vec<T>) {
+    let mut words: Vec<(&[u8], u32)> = Vec::new();
+    let (mut first, mut values) = (Vec::new(), Vec::with_capacity(list.len()));
+    for at in sorted_positions(list.len(), |at| list[at].0) {
+        let (word, value) = list[at as usize];
+        if words.last().is_none_or(|&(last, _)| last != word) {
+            words.push((word, words.len() as u32));
+            first.push(values.len() as u32);
+        }
+        values.push(value);
+    }
+    first.push(values.len() as u32);
+    let spare = words.len() as u32;
+    (FlatTrie::new(words.into_iter(), spare), first, values)
+}
+
 /// Returns the positions of `words` in ascending byte order; equal words stay in order of position.
 pub(crate) fn sorted_positions<'a>(count: usize, word: impl Fn(usize) -> &'a [u8]) -> Vec<u32> {
     // Eight bytes decide most comparisons. Stored in the key they save two cache misses.

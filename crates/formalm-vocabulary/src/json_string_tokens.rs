@@ -134,13 +134,13 @@ impl JsonStringTokens {
         let (mut continuing, mut ends) = (Vec::new(), Vec::new());
         let mut found: Vec<(&[u8], EndingToken)> = Vec::new();
         let mut closing: Vec<(&[u8], ClosingToken)> = Vec::new();
-        let mut escaped: Vec<(u32, &[u8])> = Vec::new();
+        let mut escaped: Vec<(&[u8], u32)> = Vec::new();
         for (token, bytes) in tokens {
             let (characters, rest) = match string_effect(bytes, escapes) {
                 Some(StringEffect::Continue(characters)) => {
                     continuing.push((characters, token));
                     if bytes.contains(&b'\\') {
-                        escaped.push((token, bytes));
+                        escaped.push((bytes, token));
                     }
                     continue;
                 }
@@ -157,19 +157,7 @@ impl JsonStringTokens {
         continuing.sort_unstable_by_key(|&(characters, token)| (u32::MAX - characters, token));
         let most = continuing.first().map_or(0, |&(characters, _)| characters as usize);
         let continuing_masks = (0..=most).map(|_| SetOnce::new()).collect();
-        let (mut suffixes, mut first): (Vec<(&[u8], u32)>, Vec<u32>) = Default::default();
-        let mut endings = Vec::with_capacity(found.len());
-        for at in flat_trie::sorted_positions(found.len(), |at| found[at].0) {
-            let (rest, ending) = found[at as usize];
-            if suffixes.last().is_none_or(|&(last, _)| last != rest) {
-                suffixes.push((rest, suffixes.len() as u32));
-                first.push(endings.len() as u32);
-            }
-            endings.push(ending);
-        }
-        first.push(endings.len() as u32);
-        let spare = suffixes.len() as u32;
-        let suffixes = FlatTrie::new(suffixes.into_iter(), spare);
+        let (suffixes, first, endings) = flat_trie::grouped(&found);
         let words = count.div_ceil(32);
         let mut suffix_of = FxHashMap::default();
         for (rest, pair) in first.windows(2).enumerate() {
@@ -180,7 +168,8 @@ impl JsonStringTokens {
             one.suffix = suffix_of.get(&one.token).copied();
         }
         let (prefixes, first_closing, closings) = group_by_prefix(&closing);
-        let escaped = EscapedTokens::new(&escaped);
+        let (spellings, first_spelled, tokens) = flat_trie::grouped(&escaped);
+        let escaped = EscapedTokens { spellings, first: first_spelled, tokens };
         let (continuing_or_closing, plain) = (SetOnce::new(), SetOnce::new());
         JsonStringTokens {
             words,
@@ -356,24 +345,6 @@ impl JsonStringTokens {
             + self.prefixes.memory_bytes()
             + self.escaped.spellings.memory_bytes()
             + 4 * (self.escaped.first.len() + self.escaped.tokens.len())
-    }
-}
-
-impl EscapedTokens {
-    fn new(list: &[(u32, &[u8])]) -> EscapedTokens {
-        let (mut spellings, mut first): (Vec<(&[u8], u32)>, Vec<u32>) = Default::default();
-        let mut tokens = Vec::with_capacity(list.len());
-        for at in flat_trie::sorted_positions(list.len(), |at| list[at].1) {
-            let (token, bytes) = list[at as usize];
-            if spellings.last().is_none_or(|&(last, _)| last != bytes) {
-                spellings.push((bytes, first.len() as u32));
-                first.push(tokens.len() as u32);
-            }
-            tokens.push(token);
-        }
-        let spare = first.len() as u32;
-        first.push(tokens.len() as u32);
-        EscapedTokens { spellings: FlatTrie::new(spellings.into_iter(), spare), first, tokens }
     }
 }
 

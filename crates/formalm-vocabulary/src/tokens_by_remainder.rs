@@ -84,21 +84,8 @@ impl<'a> ExitCollector<'a> {
     }
 
     pub(crate) fn finish(self) -> ClassExits {
-        let found = self.found;
-        let order = flat_trie::sorted_positions(found.len(), |at| found[at].0);
-        let mut remainders: Vec<(&[u8], u32)> = Vec::new();
-        let (mut first, mut tokens) = (Vec::new(), Vec::with_capacity(found.len()));
-        for at in order {
-            let (remainder, crossing) = found[at as usize];
-            if remainders.last().is_none_or(|&(last, _)| last != remainder) {
-                remainders.push((remainder, remainders.len() as u32));
-                first.push(tokens.len() as u32);
-            }
-            tokens.push(crossing);
-        }
-        first.push(tokens.len() as u32);
-        let spare = remainders.len() as u32;
-        ClassExits { flat: FlatTrie::new(remainders.into_iter(), spare), first, tokens }
+        let (flat, first, tokens) = flat_trie::grouped(&self.found);
+        ClassExits { flat, first, tokens }
     }
 }
 
