@@ -103,29 +103,11 @@ def generate(
 def generate(
     model: LanguageModel,
     prompt: Prompts,
-    language: Language | Constraint,
+    language: Language | Constraint | Languages,
     *,
     n: None = ...,
     **options: Unpack[Options],
 ) -> list[Generation[Any]]: ...
-@overload
-def generate(
-    model: LanguageModel,
-    prompt: Prompts,
-    language: Languages,
-    *,
-    n: None = ...,
-    **options: Unpack[Options],
-) -> list[Generation[Any]]: ...
-@overload
-def generate(
-    model: LanguageModel,
-    prompt: Prompts,
-    language: Languages,
-    *,
-    n: int,
-    **options: Unpack[Options],
-) -> list[list[Generation[Any]]]: ...
 @overload
 def generate(
     model: LanguageModel,
@@ -148,7 +130,7 @@ def generate(
 def generate(
     model: LanguageModel,
     prompt: Prompts,
-    language: Language | Constraint,
+    language: Language | Constraint | Languages,
     *,
     n: int,
     **options: Unpack[Options],
