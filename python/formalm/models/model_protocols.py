@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from formalm.errors import ArgumentError, ModelError
+from formalm.errors import ArgumentError, LimitError, ModelError
 from formalm.models.logit_rows import LogProbs
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.vocabulary import check_vocabulary
@@ -21,6 +21,8 @@ __all__ = [
     "RunModel",
     "check_batch_size",
     "check_model_arguments",
+    "check_runs",
+    "check_tokens",
     "check_width",
     "log_softmax",
 ]
@@ -168,6 +170,33 @@ def check_batch_size(batch_size: object) -> None:
     """Refuses a number of prefixes in one call that is not positive, by an ``ArgumentError``."""
     if type(batch_size) is not int or batch_size < 1:
         raise ArgumentError(f"batch_size must be a positive integer, got {batch_size!r}")
+
+
+def check_tokens(
+    token_ids: Sequence[int], length: int, width: int, context_length: int | None
+) -> None:
+    """Refuses the last tokens of a prefix of ``length`` tokens, by a ``ModelError``, or a
+    ``LimitError`` beyond the context.
+    """
+    if length == 0:
+        raise ModelError(
+            "a prefix must have at least one token",
+            hint="start it with a token id, such as bos=...",
+        )
+    if context_length is not None and length > context_length:
+        raise LimitError("tokens of context", length, context_length, "shorten the prompt")
+    if min(token_ids) < 0 or max(token_ids) >= width:
+        raise ModelError(f"token ids must be from 0 to {width - 1}")
+
+
+def check_runs(states: Sequence[object], runs: Sequence[Sequence[int]]) -> None:
+    """Refuses runs that do not fit the states, by a ``ModelError``."""
+    if len(states) != len(runs):
+        raise ModelError(
+            f"runs must have one run for each of {len(states)} states, got {len(runs)}"
+        )
+    if not all(len(run) for run in runs):
+        raise ModelError("each run must have at least one token")
 
 
 def check_width(vocabulary: Vocabulary, width: int) -> None:

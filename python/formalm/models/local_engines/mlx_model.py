@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from formalm.errors import ArgumentError, ModelError
-from formalm.models.local_engines.prefix_model import Floats, PrefixModel, PrefixState, check_runs
-from formalm.models.model_protocols import check_batch_size
+from formalm.models.local_engines.prefix_model import Floats, PrefixModel, PrefixState
+from formalm.models.model_protocols import check_batch_size, check_runs
 from formalm.vocabulary import Vocabulary
 
 __all__ = ["MlxModel"]

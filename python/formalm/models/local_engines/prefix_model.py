@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalm.errors import LimitError, ModelError
-from formalm.models.model_protocols import LogProbs, check_model_arguments, check_width, log_softmax
+from formalm.models.model_protocols import (
+    LogProbs,
+    check_model_arguments,
+    check_runs,
+    check_tokens,
+    check_width,
+    log_softmax,
+)
 from formalm.vocabulary import Vocabulary
 
-__all__ = ["Floats", "PrefixModel", "PrefixState", "check_runs"]
+__all__ = ["Floats", "PrefixModel", "PrefixState"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -145,25 +151,5 @@ class PrefixModel:
     def _checked(self, prefix: Sequence[int]) -> tuple[int, ...]:
         """Returns a prefix as a tuple, or refuses it."""
         ids = tuple(map(int, prefix))
-        if not ids:
-            raise ModelError(
-                "a prefix must have at least one token",
-                hint="start it with a token id, such as bos=...",
-            )
-        if self.context_length is not None and len(ids) > self.context_length:
-            raise LimitError(
-                "tokens of context", len(ids), self.context_length, "shorten the prompt"
-            )
-        if min(ids) < 0 or max(ids) >= self.width:
-            raise ModelError(f"token ids must be from 0 to {self.width - 1}")
+        check_tokens(ids, len(ids), self.width, self.context_length)
         return ids
-
-
-def check_runs(states: Sequence[object], runs: Sequence[Sequence[int]]) -> None:
-    """Refuses runs that do not fit the states."""
-    if len(states) != len(runs):
-        raise ModelError(
-            f"runs must have one run for each of {len(states)} states, got {len(runs)}"
-        )
-    if not all(len(run) for run in runs):
-        raise ModelError("each run must have at least one token")

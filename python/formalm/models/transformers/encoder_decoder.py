@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from formalm.errors import ArgumentError, LimitError, ModelError
 from formalm.models.model_protocols import LogProbs, check_batch_size
 from formalm.models.transformers import model_metadata
+from formalm.models.transformers.forward_pass import check_evaluates
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.vocabulary import check_vocabulary
 
@@ -208,11 +209,7 @@ def from_encoder_decoder(
             f"model must have an encoder and a decoder, got {type(model).__name__}",
             hint="pass causal models to from_transformers",
         )
-    if model.training:
-        raise ModelError(
-            "the model must not be in training mode, where dropout makes its results random",
-            hint="call model.eval() first",
-        )
+    check_evaluates(model)
     if vocabulary is not None:
         check_vocabulary(vocabulary)
     elif tokenizer is None:

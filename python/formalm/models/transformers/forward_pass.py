@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formalm.errors import ModelError
 
-__all__ = ["CACHES", "Floats", "ForwardPass"]
+__all__ = ["CACHES", "Floats", "ForwardPass", "check_evaluates"]
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -139,11 +139,7 @@ class ForwardPass:
     def _forward(self, ids: Any, past: int, inputs: dict[str, Any]) -> Any:
         import torch
 
-        if self.model.training:
-            raise ModelError(
-                "the model must not be in training mode, where dropout makes its results random",
-                hint="call model.eval() first",
-            )
+        check_evaluates(self.model)
         device = self.model.device
         if self.is_numbered and "position_ids" not in inputs:
             positions = torch.arange(past, past + ids.shape[1], device=device)
@@ -174,3 +170,12 @@ class ForwardPass:
                 hint=hint,
             )
         return rows
+
+
+def check_evaluates(model: Any) -> None:
+    """Refuses a model in training mode."""
+    if model.training:
+        raise ModelError(
+            "the model must not be in training mode, where dropout makes its results random",
+            hint="call model.eval() first",
+        )

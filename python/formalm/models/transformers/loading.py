@@ -10,6 +10,7 @@ from formalm.errors import ArgumentError, ModelError
 from formalm.models.model_protocols import check_batch_size
 from formalm.models.transformers import model_metadata
 from formalm.models.transformers.batch_check import compare
+from formalm.models.transformers.forward_pass import check_evaluates
 from formalm.models.transformers.model import TransformersModel
 from formalm.vocabulary import Vocabulary
 from formalm.vocabulary.vocabulary import check_vocabulary
@@ -201,11 +202,7 @@ def _check_causal(model: Any) -> None:
             f"model must be a causal language model, got {name}",
             hint="load it with AutoModelForCausalLM",
         )
-    if model.training:
-        raise ModelError(
-            "the model must not be in training mode, where dropout makes its results random",
-            hint="call model.eval() first",
-        )
+    check_evaluates(model)
 
 
 def _move(model: Any, device: Any, dtype: Any) -> None:

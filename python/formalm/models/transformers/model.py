@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from formalm.errors import LimitError, ModelError
+from formalm.errors import ModelError
+from formalm.models.model_protocols import check_runs, check_tokens
 from formalm.models.transformers import kv_cache as caches
 from formalm.models.transformers.forward_pass import PLACES, Floats, ForwardPass
 from formalm.models.transformers.kv_pool import KvPool, PoolSlots, can_pool
@@ -187,15 +188,10 @@ class TransformersModel:
         States that read equally many tokens share forward passes, of any lengths if the model
         :attr:`is_mixed`. A state of another model raises a ModelError.
         """
-        if len(states) != len(runs):
-            raise ModelError(
-                f"runs must have one run for each of {len(states)} states, got {len(runs)}"
-            )
+        check_runs(states, runs)
         for state, run in zip(states, runs, strict=True):
             if getattr(state, "model", None) is not self:
                 raise ModelError("states must be made by this model")
-            if not run:
-                raise ModelError("each run must have at least one token")
             self._check(run, state.length + len(run))
         self._shrink()
         result: dict[int, TransformersState] = {}
@@ -298,15 +294,7 @@ class TransformersModel:
                 block.shrink()
 
     def _check(self, token_ids: Sequence[int], length: int) -> None:
-        if length == 0:
-            raise ModelError(
-                "a prefix must have at least one token",
-                hint="start it with a token id, such as bos=...",
-            )
-        if self.context_length is not None and length > self.context_length:
-            raise LimitError("tokens of context", length, self.context_length, "shorten the prompt")
-        if min(token_ids) < 0 or max(token_ids) >= self.width:
-            raise ModelError(f"token ids must be from 0 to {self.width - 1}")
+        check_tokens(token_ids, length, self.width, self.context_length)
 
 
 def _own(row: Any, count: int) -> Any:
