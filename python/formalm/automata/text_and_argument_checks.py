@@ -7,7 +7,7 @@ from operator import index
 from typing import Literal
 from unicodedata import category
 
-from formalm.errors import ArgumentError
+from formalm.errors import ArgumentError, TokenError
 
 __all__ = [
     "SPECIAL",
@@ -18,6 +18,7 @@ __all__ = [
     "counts_characters",
     "escaped",
     "is_inclusion",
+    "not_a_member",
     "shown",
     "shown_bytes",
     "shown_text",
@@ -47,6 +48,11 @@ def text_bytes(text: str | bytes) -> bytes | None:
         return text.encode()
     except UnicodeEncodeError:
         return None
+
+
+def not_a_member() -> TokenError:
+    """Returns the error of a text that must be a member."""
+    return TokenError("text must be a member, and this one is not", hint="ask matches(text) first")
 
 
 def as_text(data: bytes) -> str | bytes:

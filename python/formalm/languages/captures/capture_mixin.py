@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import shown_text, text_bytes
-from formalm.errors import ArgumentError, LanguageError, TokenError
+from formalm.automata.text_and_argument_checks import not_a_member, shown_text, text_bytes
+from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.captures.groups import (
     STEP_LIMIT,
     Captures,
@@ -119,14 +119,10 @@ class CapturesMixin(MembershipMixin, OperatorsMixin):
         >>> Regex("(?P<hours>[0-9]+):(?P<minutes>[0-9]{2})").value("9:30")
         {'hours': '9', 'minutes': '30'}
         """
-        if not isinstance(text, (str, bytes)):
-            raise ArgumentError(f"text must be str or bytes, got {type(text).__name__}")
         is_named = any(group.name is not None for group in self.groups)
         found = self.captures(text) if is_named else None
         if not is_named and self.matches(text):
             return text if isinstance(text, str) else shown_text(text)
         if found is None:
-            raise TokenError(
-                "text must be a member, and this one is not", hint="ask matches(text) first"
-            )
+            raise not_a_member()
         return found.groupdict()

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from formalm.automata.text_and_argument_checks import (
     checked_integer,
     counts_characters,
+    not_a_member,
     shown_text,
     text_bytes,
 )
-from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError
+from formalm.errors import ArgumentError, LanguageError, LimitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -196,9 +197,7 @@ def parsed(
     data = text_bytes(text)
     found = None if data is None else trees.parse(automaton, data, bool(whole), step_limit)
     if data is None or found is None:
-        raise TokenError(
-            "text must be a member, and this one is not", hint="ask matches(text) first"
-        )
+        raise not_a_member()
     count, branches = found
     if ambiguity == "refuse" and count != 1:
         shown = "no end of trees" if count is None else f"{count:,} trees"

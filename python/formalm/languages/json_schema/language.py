@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from formalm import _core
+from formalm.automata.text_and_argument_checks import not_a_member
 from formalm.errors import LanguageError, TokenError
 from formalm.languages.json_schema.partial_json import PartialJson, whole_json
 from formalm.languages.json_schema.schema_comparison import SchemaQuestions
@@ -221,9 +222,7 @@ class JsonSchema(SchemaQuestions, Language):
             For an integer of more digits, or values nested deeper, than Python reads.
         """
         if not self.matches(text):
-            raise TokenError(
-                "text must be a member, and this one is not", hint="ask matches(text) first"
-            )
+            raise not_a_member()
         return whole_json(text)
 
     def partial(self, text: str | bytes, *, open_strings: bool = False) -> object:

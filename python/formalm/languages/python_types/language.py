@@ -8,6 +8,7 @@ import types
 import typing
 from typing import TYPE_CHECKING, Any
 
+from formalm.automata.text_and_argument_checks import not_a_member
 from formalm.errors import ArgumentError, LimitError, TokenError
 from formalm.languages.json_schema.language import JsonSchema
 from formalm.languages.json_schema.schema_notes import SchemaNote
@@ -126,9 +127,7 @@ class PythonType(JsonSchema):
             If ``text`` is not a member, or a validator of the type rejects it.
         """
         if not self.matches(text):
-            raise TokenError(
-                "text must be a member, and this one is not", hint="ask matches(text) first"
-            )
+            raise not_a_member()
         try:
             return self._adapter.validate_json(text)
         except RecursionError:

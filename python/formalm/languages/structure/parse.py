@@ -8,8 +8,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, TypeVar
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import checked_integer, shown_text
-from formalm.errors import ArgumentError, LanguageError, LimitError, TokenError, lone_surrogate
+from formalm.automata.text_and_argument_checks import checked_integer, not_a_member, shown_text
+from formalm.errors import LanguageError, LimitError, TokenError, lone_surrogate
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.structure.call_format import Call, CallFormat
 from formalm.languages.structure.delimiters import find_mark, mark_bytes
@@ -93,9 +93,7 @@ def only_way(
             ways[after] = (state, item)
             heappush(waiting, (after[0], len(ways), after))
     if not ends:
-        raise TokenError(
-            "text must be a member, and this one is not", hint="ask matches(text) first"
-        )
+        raise not_a_member()
     items: list[Item] = []
     state, several = ends[0], len(ends) > 1
     while state in ways:
@@ -113,8 +111,6 @@ def only_way(
 def pieces_of(structure: Structure, text: str | bytes, limit_bytes: int) -> list[Piece]:
     """Returns the pieces of a member of a structure."""
     checked_integer("limit_bytes", limit_bytes, least=1)
-    if not isinstance(text, (str, bytes)):
-        raise ArgumentError(f"text must be str or bytes, got {type(text).__name__}")
     data = text_bytes(text)
     if data is None:
         message, hint, _ = lone_surrogate("text", str(text))
