@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from formalm.errors import SuiteError
@@ -122,12 +121,7 @@ class Journal:
     def __enter__(self) -> Journal:  # noqa: PYI034 - typing.Self came with 3.11
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

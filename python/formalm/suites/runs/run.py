@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 
 from formalm.atomic_write import write_atomically
 from formalm.errors import ArgumentError, SuiteError
@@ -111,12 +110,7 @@ class Run:
     def __enter__(self) -> Run:  # noqa: PYI034 - typing.Self came with 3.11
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
