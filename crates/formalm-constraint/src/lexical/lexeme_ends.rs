@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::LexicalTables;
 use super::node_list::NodeList;
+use super::parser_filter::Branch;
 use super::summary::{LexemeSummary, ROOT};
 use crate::mask::{Mask, MaskWords};
 
@@ -135,18 +136,21 @@ impl LexicalTables {
         endings.sort_unstable();
         endings.dedup();
         let by_terminal = endings.chunk_by(|one, other| one.0 == other.0);
-        let groups: Vec<(u32, u32)> = by_terminal
-            .map(|list| (list[0].0, self.group(list.iter().map(|one| (one.1, one.2)).collect())))
+        let groups: Vec<(u32, Branch)> = by_terminal
+            .map(|list| {
+                let group = self.group(list.iter().map(|one| (one.1, one.2)).collect());
+                (list[0].0, Branch::Ends(group))
+            })
             .collect();
         let tokens = self.tokens(vocabulary, tokens);
         JoinedSummary { tokens, groups: self.list_number(groups), doubtful }
     }
 
-    pub(super) fn list_number(&mut self, list: Vec<(u32, u32)>) -> u32 {
+    pub(super) fn list_number(&mut self, list: Vec<(u32, Branch)>) -> u32 {
         if let Some(known) = self.lists.find(&list[..]) {
             return known;
         }
-        self.bytes += 80 + 8 * list.len();
+        self.bytes += 80 + 12 * list.len();
         self.lists.intern_new(list.into())
     }
 

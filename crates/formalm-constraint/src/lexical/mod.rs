@@ -13,7 +13,8 @@
 //!
 //! So a mask queries the stacks only for the sequences of terminals that tokens spell. The answer
 //! nearly always depends on the upper part of the stacks, and is cached for all stacks with equal
-//! prefixes ([`parser_filter`]).
+//! prefixes ([`parser_filter`]). Where it depends on more, it is cached for all stacks that answer
+//! the same questions alike ([`parser_traces`]).
 //!
 //! A sublanguage is a terminal that a machine of its own reads. Its tokens are that machine's mask,
 //! and the nodes at which its members end are a group like any other ([`sublanguages`]).
@@ -21,6 +22,7 @@
 mod lexeme_ends;
 mod node_list;
 mod parser_filter;
+mod parser_traces;
 mod self_loops;
 mod sublanguages;
 mod summary;
@@ -33,12 +35,13 @@ use formalm_core::{
 };
 use formalm_machines::{LexicalConfiguration, LexicalMachine, NEEDS_DEEPER_STACK, StackPrefixId};
 use formalm_vocabulary::Vocabulary;
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::mask::{Mask, MaskWords, has, patch};
 use lexeme_ends::{JoinedSummary, JoinedTokens};
 use node_list::NodeList;
-use parser_filter::{FilterResult, TerminalPath};
+use parser_filter::{FilterResult, TerminalList};
+use parser_traces::ParserTraces;
 pub(crate) use sublanguages::SublanguageTokens;
 use summary::LexemeSummary;
 
@@ -79,12 +82,12 @@ struct LexicalTables {
     sublanguage_ends: FxHashMap<(u32, u32), u32>,
     /// A bitmask without tokens.
     no_tokens: Option<Arc<MaskWords>>,
-    /// Lists of terminals with groups, as used by joins.
-    lists: Interner<Arc<[(u32, u32)]>>,
+    /// Lists of terminals, each with what follows it.
+    lists: Interner<TerminalList>,
     /// The filter result of such a list, by the stack prefix.
     filter_results: FxHashMap<(u32, StackPrefixId), Arc<FilterResult>>,
-    /// Undecided terminal paths; most lists are undecided for many stacks.
-    undecided_paths: FxHashSet<Arc<[TerminalPath]>>,
+    /// What the parser was asked about such a list, and what follows from the answers.
+    traces: ParserTraces,
     /// Masks by the joins they are made of; many states use the same ones.
     masks_by_joins: FxHashMap<Box<[u32]>, Mask>,
     /// Bitmasks by hash, so that equal ones are shared.

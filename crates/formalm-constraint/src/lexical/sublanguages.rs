@@ -10,6 +10,7 @@ use formalm_core::{Error, StateId};
 use formalm_machines::{LexicalMachine, NEEDS_DEEPER_STACK, ParserStateId, SublanguagePosition};
 
 use super::lexeme_ends::{JoinedSummary, JoinedTokens};
+use super::parser_filter::Branch;
 use super::{LexicalTables, TokenSource};
 use crate::mask::Mask;
 
@@ -78,7 +79,7 @@ impl LexicalTables {
             true => Vec::new(),
             false => {
                 let nodes = ends.into_iter().map(|node| (node, 0)).collect();
-                vec![(terminal, self.group(nodes))]
+                vec![(terminal, Branch::Ends(self.group(nodes)))]
             }
         };
         self.list_number(groups)

@@ -26,11 +26,12 @@ impl StackGraph {
         while let Some((node, depth)) = next.take().or_else(|| open.pop()) {
             let (state, below) = self.nodes[node];
             let unproven = u32::from(self.flags[node as usize].unproven);
-            if depth == 0 {
+            // Stacks that are cut off themselves show as much as they have.
+            if depth == 0 || self.is_cut_off(node) {
                 list.extend([unproven, BELOW_CUT]);
                 continue;
             }
-            if list.len() > most || self.is_cut_off(node) {
+            if list.len() > most {
                 return false;
             }
             let below = self.sets.get(below);

@@ -23,6 +23,9 @@ pub(crate) const OUT_OF_SIGHT: u32 = u32::MAX;
 
 /// Levels that a prefix shows where lines matter. Chosen, not measured.
 const VISIBLE_LEVELS: usize = 2;
+/// Stack depth from which on a prefix shows levels. Few tokens end a line, so that it rarely matters
+/// which levels are open.
+const LEVELS_DEPTH: u32 = 4;
 
 /// The indentation tables of a grammar.
 #[derive(Debug)]
@@ -109,6 +112,10 @@ impl IndentationState {
         if self.is_in_brackets(parser_state) {
             // Each open bracket has a state of its own, and lines matter after the last one.
             list.extend([1, brackets.min(depth + 1), OUT_OF_SIGHT]);
+            return true;
+        }
+        if depth < LEVELS_DEPTH {
+            list.extend([1, brackets, OUT_OF_SIGHT]);
             return true;
         }
         list.extend([levels.len() as u32, brackets]);
