@@ -274,7 +274,7 @@ impl ValueMasks {
                 };
                 trie_word_reading::words_within(
                     keys,
-                    strings.suffix_nodes(),
+                    strings.suffixes(),
                     (&roots, key),
                     exits,
                     &mut |suffix, _| {

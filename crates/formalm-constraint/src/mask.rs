@@ -23,8 +23,8 @@ const CACHE_LINE_BYTES: usize = 64;
 pub enum Mask {
     /// Few tokens, ascending.
     Sparse(Box<[u32]>),
-    /// An own bitmask.
-    Dense(Box<MaskWords>),
+    /// An own bitmask. Whoever shares it from here on need not copy it.
+    Dense(Arc<MaskWords>),
     /// A shared bitmask with changes.
     Patched {
         /// The shared bitmask.
@@ -54,7 +54,7 @@ impl Mask {
     /// Returns the mask in a form of which copies share the bitmask.
     pub(crate) fn with_shared_words(self) -> Mask {
         match self {
-            Mask::Dense(words) => Mask::patched(&words.into(), Vec::new(), Vec::new()),
+            Mask::Dense(words) => Mask::patched(&words, Vec::new(), Vec::new()),
             mask => mask,
         }
     }
@@ -68,7 +68,7 @@ impl Mask {
                 Mask::patched(&base, [&add[..], &more[..]].concat(), remove)
             }
             Mask::Dense(mut words) => {
-                patch(&mut words, &more, &[]);
+                patch(Arc::make_mut(&mut words), &more, &[]);
                 Mask::Dense(words)
             }
             Mask::Sparse(ids) => {
@@ -103,7 +103,7 @@ impl Mask {
             let mut rest = word;
             while rest != 0 {
                 if ids.len() == MAX_SPARSE_TOKENS {
-                    return Mask::Dense(words.into_boxed_slice());
+                    return Mask::Dense(words.into());
                 }
                 ids.push(at as u32 * 32 + rest.trailing_zeros());
                 rest &= rest - 1;
@@ -119,9 +119,9 @@ impl Mask {
             ids.sort_unstable();
             return Mask::Sparse(ids);
         }
-        let mut dense = vec![0; words];
-        patch(&mut dense, ids, &[]);
-        Mask::Dense(dense.into_boxed_slice())
+        let mut dense: Arc<MaskWords> = std::iter::repeat_n(0, words).collect();
+        patch(Arc::make_mut(&mut dense), ids, &[]);
+        Mask::Dense(dense)
     }
 
     /// Overwrites `out` with the mask; words beyond the mask become zero.
@@ -145,7 +145,7 @@ impl Mask {
         match self {
             Mask::Sparse(ids) => patch(out, ids, &[]),
             Mask::Dense(words) => {
-                for (word, more) in out.iter_mut().zip(words) {
+                for (word, more) in out.iter_mut().zip(&**words) {
                     *word |= more;
                 }
             }

@@ -13,6 +13,7 @@
 //!
 //! A machine may also provide the mask itself.
 
+use formalm_automata::LeadingWords;
 use formalm_core::{Error, MaskClassId};
 use formalm_machines::{ClassVisitor, LiteralList, MaskAutomaton};
 use formalm_vocabulary::{JsonStringTokens, StringOpening, Vocabulary};
@@ -25,7 +26,7 @@ use crate::lexical::LexicalMasks;
 use crate::mask::{Mask, patch};
 use crate::mask_cache::MaskCache;
 use crate::repetition;
-use crate::trie_walk::difference;
+use crate::trie_walk::{TrieWalk, difference};
 use crate::trie_word_reading::along;
 
 /// The computation of one mask.
@@ -64,8 +65,14 @@ impl ClassVisitor for MaskBuilder<'_> {
 
 impl MaskBuilder<'_> {
     fn mask(&self, keys: &impl MaskAutomaton, key: MaskClassId) -> Result<Mask, Error> {
+        if keys.possible_bytes(key)?.is_some_and(|few| few.is_empty()) {
+            return Ok(Mask::from_ids(&[], 0));
+        }
         if let Some(mask) = self.tabulated(keys, key)? {
             return Ok(mask);
+        }
+        if let Some(words) = keys.leading_words(key)? {
+            return self.along_words(keys, &words);
         }
         if let Some(reference) = keys.reference_class(key)?
             && let Some(mask) = self.reference(keys, reference)?
@@ -119,6 +126,42 @@ impl MaskBuilder<'_> {
             self.memo.insert(kept.number(), mask.clone());
         }
         Ok(Some(mask))
+    }
+
+    /// Computes the mask of a class that reads one of `words` first.
+    fn along_words(&self, keys: &impl MaskAutomaton, words: &LeadingWords) -> Result<Mask, Error> {
+        let trie = self.vocabulary.trie();
+        let exit = words.exit.map(|state| MaskClassId::from_number(state.number()));
+        let (mut ids, mut read) = (Vec::new(), Vec::new());
+        let roots = words.edges(LeadingWords::ROOT).iter();
+        let mut open: Vec<(u32, u32)> = roots
+            .flat_map(|&(low, high, next)| (low..=high).map(move |byte| (byte, next)))
+            .filter_map(|(byte, next)| Some((trie.root_child(byte)?, next)))
+            .collect();
+        while let Some((node, word)) = open.pop() {
+            ids.extend_from_slice(trie.tokens_at(node));
+            let (bytes, children) = trie.children(node);
+            if word == LeadingWords::END {
+                read.extend((!children.is_empty()).then_some(node));
+                continue;
+            }
+            if children.is_empty() {
+                continue;
+            }
+            for &(low, high, next) in words.edges(word) {
+                let first = bytes.partition_point(|&byte| byte < low);
+                let below = bytes[first..].iter().zip(&children[first..]);
+                let below = below.take_while(|&(&byte, _)| byte <= high);
+                open.extend(below.map(|(_, &child)| (child, next)));
+            }
+        }
+        if let Some(exit) = exit {
+            let mut walk = TrieWalk::new(keys, trie);
+            for node in read {
+                walk.below(node, exit, &mut |tokens| ids.extend_from_slice(tokens))?;
+            }
+        }
+        Ok(Mask::from_ids(&ids, self.vocabulary.len().div_ceil(32)))
     }
 
     /// Computes the mask by a walk along the vocabulary.

@@ -130,10 +130,9 @@ impl CacheState {
                 return near;
             }
         }
-        let base: Arc<MaskWords> = words.into();
-        let mask = Mask::patched(&base, Vec::new(), Vec::new());
-        self.bytes += SHARED_BYTES + 4 * base.len();
-        self.shared.push((base, 1));
+        let mask = Mask::patched(&words, Vec::new(), Vec::new());
+        self.bytes += SHARED_BYTES + 4 * words.len();
+        self.shared.push((words, 1));
         mask
     }
 

@@ -94,7 +94,7 @@ impl<K: MaskAutomaton> RepetitionMask<'_, K> {
         let (keys, crossings) = (self.keys, self.vocabulary.class_masks().exits());
         let mut remainders = Vec::new();
         for root in exits.iter().filter_map(|&byte| crossings.root(byte)) {
-            trie_word_reading::words(keys, crossings.nodes(), (root, exit), &mut |word, _| {
+            trie_word_reading::words(keys, crossings.flat(), (root, exit), &mut |word, _| {
                 remainders.push(word);
             })?;
         }

@@ -35,7 +35,7 @@ impl SharedMasks {
     pub(crate) fn insert(&self, id: u128, mask: Mask) -> Mask {
         let size = mask.memory_bytes().div_ceil(UNIT_BYTES);
         let mask = match mask {
-            Mask::Dense(words) => Mask::patched(&words.into(), Vec::new(), Vec::new()),
+            Mask::Dense(words) => Mask::patched(&words, Vec::new(), Vec::new()),
             mask => mask,
         };
         self.known.lock().insert(id, mask.clone(), size);

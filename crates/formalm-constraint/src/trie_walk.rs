@@ -13,9 +13,6 @@ use rustc_hash::FxHashMap;
 /// The deadline is checked at nodes whose numbers have these bits zero.
 pub(crate) const DEADLINE_CHECK_MASK: u32 = 63;
 
-/// ASCII digits.
-const DIGITS: u128 = 0x3FF << b'0';
-
 /// The characters over which a mask class loops.
 #[derive(Clone, Copy, Debug, Default)]
 struct SelfLoops {
@@ -31,14 +28,16 @@ pub(crate) struct TrieWalk<'a, K> {
     stack: Vec<MaskClassId>,
     /// Per stack entry, the bytes that may follow, if they are few.
     few: Vec<Option<ByteSet>>,
+    /// Per stack entry, the node that was read. Only for machines that know possible bytes.
+    path: Vec<u32>,
     /// Inner nodes at which an isolated value has ended.
     exits: Option<Vec<u32>>,
 }
 
 impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
     pub(crate) fn new(keys: &'a K, trie: &'a TokenTrie) -> TrieWalk<'a, K> {
-        let (loops, stack, few) = Default::default();
-        TrieWalk { keys, trie, loops, stack, few, exits: None }
+        let (loops, stack, few, path) = Default::default();
+        TrieWalk { keys, trie, loops, stack, few, path, exits: None }
     }
 
     /// Creates a walk inside an isolated value, up to its end.
@@ -100,7 +99,7 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
         if nodes[node as usize].word().is_some() {
             emit(trie.tokens_at(node));
         }
-        if self.is_all_digits(node, key)? {
+        if self.accepts_all_below(node, key)? {
             emit(trie.tokens_below(node));
             return Ok(());
         }
@@ -111,6 +110,10 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
         }
         self.enter(node, key)?;
         self.narrow(node, continues);
+        let few = self.few.get(nodes[node as usize].depth()).copied().flatten();
+        if few.is_some_and(|few| !trie.signature(node).has_any_of(few)) {
+            return Ok(());
+        }
         self.rest_of_subtree(node, emit)
     }
 
@@ -177,6 +180,8 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
         if K::KNOWS_POSSIBLE_BYTES {
             self.few.resize(self.few.len().max(top + 1), None);
             self.few[top] = self.keys.possible_bytes(key)?;
+            self.path.resize(self.path.len().max(top + 1), node);
+            self.path[top] = node;
         }
         Ok(())
     }
@@ -190,9 +195,10 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
             let here = nodes[at as usize];
             let depth = here.depth();
             if K::KNOWS_POSSIBLE_BYTES
-                && self.few[depth - 1].is_some_and(|few| !few.contains(here.byte()))
+                && let Some(few) = self.few[depth - 1]
+                && !few.contains(here.byte())
             {
-                at = here.end();
+                at = trie.flat().next_sibling(Some(self.path[depth - 1]), at, few);
                 continue;
             }
             if at & DEADLINE_CHECK_MASK == 0 {
@@ -203,7 +209,7 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
                 at = here.end();
                 continue;
             };
-            if self.is_all_digits(at, next)? {
+            if self.accepts_all_below(at, next)? {
                 emit(trie.tokens_at(at));
                 emit(trie.tokens_below(at));
                 at = here.end();
@@ -232,22 +238,29 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
             if K::KNOWS_POSSIBLE_BYTES && here.end() > at + 1 {
                 self.few.resize(self.few.len().max(depth + 1), None);
                 self.few[depth] = self.keys.possible_bytes(next)?;
+                self.path.resize(self.path.len().max(depth + 1), at);
+                self.path[depth] = at;
                 self.narrow(at, continues);
+                if self.few[depth].is_some_and(|few| !trie.signature(at).has_any_of(few)) {
+                    at = here.end();
+                    continue;
+                }
             }
             at += 1;
         }
         Ok(())
     }
 
-    /// Returns `true` if the subtree below a node is not empty and has only digits, any of which
-    /// may follow.
+    /// Returns `true` if the subtree below a node is not empty and has only ASCII characters, any
+    /// of which may follow.
     #[inline]
-    fn is_all_digits(&self, node: u32, key: MaskClassId) -> Result<bool, Error> {
-        let has_below = self.trie.nodes()[node as usize].end() > node + 1;
-        let asks = K::KNOWS_POSSIBLE_BYTES
-            && has_below
-            && self.trie.signature(node).is_within(DIGITS, false);
-        Ok(asks && self.keys.accepts_any_digits(key)?)
+    fn accepts_all_below(&self, node: u32, key: MaskClassId) -> Result<bool, Error> {
+        if !K::KNOWS_POSSIBLE_BYTES || self.trie.nodes()[node as usize].end() == node + 1 {
+            return Ok(false);
+        }
+        let below = self.trie.signature(node);
+        let asks = below.is_within(!0, false);
+        Ok(asks && self.keys.accepts_any_of(key, below.ascii(), self.trie.height(node))?)
     }
 
     /// Returns `true` if the loops of a class are known, for machines with expensive steps.
@@ -471,13 +484,15 @@ pub(crate) fn difference<K: MaskAutomaton>(
     if pair.0 == pair.1 {
         return Ok(());
     }
-    let mut stack = vec![(pair, differing(pair)?)];
+    let mut stack = vec![(root, pair, differing(pair)?)];
     while at < end {
         let here = nodes[at as usize];
         let depth = here.depth() - top;
-        let ((first, second), bytes) = stack[depth - 1];
-        if bytes.is_some_and(|bytes| !bytes.contains(here.byte())) {
-            at = here.end();
+        let (parent, (first, second), bytes) = stack[depth - 1];
+        if let Some(bytes) = bytes
+            && !bytes.contains(here.byte())
+        {
+            at = trie.flat().next_sibling(parent, at, bytes);
             continue;
         }
         if at & DEADLINE_CHECK_MASK == 0 {
@@ -498,7 +513,8 @@ pub(crate) fn difference<K: MaskAutomaton>(
         }
         stack.truncate(depth);
         let leaf = here.end() == at + 1;
-        stack.push(((first, second), if leaf { None } else { differing((first, second))? }));
+        let bytes = if leaf { None } else { differing((first, second))? };
+        stack.push((Some(at), (first, second), bytes));
         at += 1;
     }
     Ok(())

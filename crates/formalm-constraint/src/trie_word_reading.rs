@@ -2,47 +2,64 @@
 
 use formalm_core::{ByteSet, Error, MaskClassId};
 use formalm_machines::{LiteralList, MaskAutomaton, ValueEnd};
-use formalm_vocabulary::{TokenTrie, TrieNode};
+use formalm_vocabulary::{FlatTrie, TokenTrie};
+
+/// A node on the path to the current one.
+#[derive(Clone, Copy)]
+struct PathNode {
+    /// The node, or `None` before the root.
+    node: Option<u32>,
+    /// The class after its byte.
+    class: MaskClassId,
+    /// The bytes that may follow, if they are few.
+    few: Option<ByteSet>,
+}
 
 /// Emits the words at and below a node that are viable from a class, with the classes they lead to.
 /// The node is not read yet.
 pub(crate) fn words<K: MaskAutomaton>(
     keys: &K,
-    nodes: &[TrieNode],
+    trie: &FlatTrie,
     (root, key): (u32, MaskClassId),
     emit: &mut impl FnMut(u32, MaskClassId),
 ) -> Result<(), Error> {
-    words_within(keys, nodes, (&[(root, false)], key), None, emit)
+    words_within(keys, trie, (&[(root, false)], key), None, emit)
 }
 
 /// Emits the words at and below nodes, or only below those already read, that are viable from a
 /// class. Inside an isolated value it reads up to its end.
 pub(crate) fn words_within<K: MaskAutomaton>(
     keys: &K,
-    nodes: &[TrieNode],
+    trie: &FlatTrie,
     (roots, key): (&[(u32, bool)], MaskClassId),
     mut exits: Option<&mut Vec<u32>>,
     emit: &mut impl FnMut(u32, MaskClassId),
 ) -> Result<(), Error> {
     let first = keys.possible_bytes(key)?;
-    let mut stack: Vec<(MaskClassId, Option<ByteSet>)> = Vec::new();
+    let nodes = trie.nodes();
+    let mut stack: Vec<PathNode> = Vec::new();
     for &(root, is_read) in roots {
         let top = nodes[root as usize].depth() + usize::from(is_read);
         let mut at = root + u32::from(is_read);
         stack.clear();
-        stack.push((key, first));
+        let node = is_read.then_some(root);
+        stack.push(PathNode { node, class: key, few: first });
         if exits.is_some()
             && let ValueEnd::MayEnd(bytes) = keys.value_end(key)?
         {
-            stack[0].1 = Some(bytes);
+            stack[0].few = Some(bytes);
         }
         while at < nodes[root as usize].end() {
             let here = nodes[at as usize];
             let depth = here.depth() - top;
-            let (before, few) = stack[depth];
-            let skipped = few.is_some_and(|few| !few.contains(here.byte()));
-            let next = if skipped { None } else { keys.step(before, here.byte())? };
-            let Some(next) = next else {
+            let PathNode { node: parent, class: before, few } = stack[depth];
+            if let Some(few) = few
+                && !few.contains(here.byte())
+            {
+                at = parent.map_or(here.end(), |parent| trie.next_sibling(Some(parent), at, few));
+                continue;
+            }
+            let Some(next) = keys.step(before, here.byte())? else {
                 at = here.end();
                 continue;
             };
@@ -67,7 +84,7 @@ pub(crate) fn words_within<K: MaskAutomaton>(
                     }
                 }
                 stack.truncate(depth + 1);
-                stack.push((next, few));
+                stack.push(PathNode { node: Some(at), class: next, few });
             }
             at += 1;
         }

@@ -7,9 +7,35 @@ pub struct ByteSet {
 }
 
 impl ByteSet {
+    /// Creates the set of the bytes whose bits are set: bit `byte & 63` of word `byte >> 6`.
+    #[inline]
+    pub fn from_words(words: [u64; 4]) -> ByteSet {
+        ByteSet { words }
+    }
+
+    /// Returns the set as bits, see [`ByteSet::from_words`].
+    #[inline]
+    pub fn words(&self) -> [u64; 4] {
+        self.words
+    }
+
     /// Adds a byte.
+    #[inline]
     pub fn insert(&mut self, byte: u8) {
         self.words[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+
+    /// Adds the bytes from `low` to `high`, both included.
+    pub fn insert_range(&mut self, low: u8, high: u8) {
+        for (at, word) in (0u16..).zip(&mut self.words) {
+            let (first, last) = (u16::from(low), u16::from(high));
+            let (start, end) = (at * 64, at * 64 + 63);
+            if first <= end && last >= start && first <= last {
+                let from = first.max(start) - start;
+                let to = last.min(end) - start;
+                *word |= u64::MAX >> (63 - to) & u64::MAX << from;
+            }
+        }
     }
 
     /// Removes a byte.
@@ -29,6 +55,7 @@ impl ByteSet {
     }
 
     /// Returns `true` if the set is empty.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.words == [0; 4]
     }
@@ -49,6 +76,7 @@ impl ByteSet {
     }
 
     /// Returns the bytes of either set.
+    #[inline]
     pub fn union(mut self, other: ByteSet) -> ByteSet {
         for (word, more) in self.words.iter_mut().zip(other.words) {
             *word |= more;
@@ -57,6 +85,7 @@ impl ByteSet {
     }
 
     /// Returns the bytes of both sets.
+    #[inline]
     #[must_use]
     pub fn intersection(mut self, other: ByteSet) -> ByteSet {
         for (word, both) in self.words.iter_mut().zip(other.words) {
@@ -66,6 +95,7 @@ impl ByteSet {
     }
 
     /// Returns the ASCII part as bits.
+    #[inline]
     pub fn ascii(&self) -> u128 {
         u128::from(self.words[0]) | u128::from(self.words[1]) << 64
     }
@@ -74,6 +104,18 @@ impl ByteSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_has_each_of_its_bytes() {
+        for low in 0..=255u8 {
+            for high in [low.saturating_sub(1), low, low | 63, low.saturating_add(70), 255] {
+                let (mut at_once, mut one_by_one) = (ByteSet::default(), ByteSet::default());
+                at_once.insert_range(low, high);
+                (low..=high).for_each(|byte| one_by_one.insert(byte));
+                assert_eq!(at_once, one_by_one, "{low}..={high}");
+            }
+        }
+    }
 
     #[test]
     fn bytes_of_a_set_are_listed_ascending() {

@@ -10,7 +10,11 @@
 //! over 128,000 tokens took 1 to 3 % longer with 12 bytes: they wait for transitions, not for
 //! memory.
 
-use formalm_core::memory_bytes;
+use formalm_core::{ByteSet, memory_bytes};
+
+/// Number of nodes after a node and below its parent from which siblings are looked up in the index
+/// of children: fewer are in a few cache lines. Chosen, not measured.
+const MIN_INDEXED_NODES: u32 = 64;
 
 /// The absent node: no bit, no word number.
 const ABSENT_NODE: u32 = u32::MAX;
@@ -60,9 +64,9 @@ impl TrieNode {
     }
 }
 
-/// The flat array and its child index.
+/// A byte trie: the flat array and its child index.
 #[derive(Debug)]
-pub(crate) struct FlatTrie {
+pub struct FlatTrie {
     nodes: Vec<TrieNode>,
     /// Per node, the start of its children in the two lists below; one more entry at the end.
     first: Vec<u32>,
@@ -121,28 +125,53 @@ impl FlatTrie {
         FlatTrie { nodes, first, child_bytes, child_nodes, roots }
     }
 
+    /// Returns the nodes in depth-first order.
     #[inline]
-    pub(crate) fn nodes(&self) -> &[TrieNode] {
+    pub fn nodes(&self) -> &[TrieNode] {
         &self.nodes
     }
 
+    /// Returns the node of a first byte.
     #[inline]
-    pub(crate) fn root(&self, byte: u8) -> Option<u32> {
+    pub fn root(&self, byte: u8) -> Option<u32> {
         let node = self.roots[byte as usize];
         (node != ABSENT_NODE).then_some(node)
     }
 
     /// Returns the bytes of the children, ascending, and the children.
     #[inline]
-    pub(crate) fn children(&self, node: u32) -> (&[u8], &[u32]) {
+    pub fn children(&self, node: u32) -> (&[u8], &[u32]) {
         let range = self.first[node as usize] as usize..self.first[node as usize + 1] as usize;
         (&self.child_bytes[range.clone()], &self.child_nodes[range])
     }
 
+    /// Returns the child of a node along a byte.
     #[inline]
-    pub(crate) fn child(&self, node: u32, byte: u8) -> Option<u32> {
+    pub fn child(&self, node: u32, byte: u8) -> Option<u32> {
         let (bytes, nodes) = self.children(node);
         bytes.binary_search(&byte).ok().map(|at| nodes[at])
+    }
+
+    /// Returns the first node after the subtree of `node`, or a later one if no sibling of `node`
+    /// before it has a byte of `bytes`; at most the end of `parent`, whose child `node` is. First
+    /// bytes have no parent.
+    #[inline]
+    pub fn next_sibling(&self, parent: Option<u32>, node: u32, bytes: ByteSet) -> u32 {
+        let (end, next) = (|at: u32| self.nodes[at as usize].end, self.nodes[node as usize]);
+        let last = parent.map_or(self.nodes.len() as u32, end);
+        if last - next.end <= MIN_INDEXED_NODES {
+            return next.end;
+        }
+        let Some(parent) = parent else {
+            let mut others = (next.byte..=u8::MAX).skip(1).filter(|&byte| bytes.contains(byte));
+            return others.find_map(|byte| self.root(byte)).unwrap_or(last);
+        };
+        let (siblings, nodes) = self.children(parent);
+        let after = siblings.partition_point(|&byte| byte <= next.byte);
+        match siblings[after..].iter().position(|&byte| bytes.contains(byte)) {
+            Some(found) => nodes[after + found],
+            None => last,
+        }
     }
 }
 

@@ -289,10 +289,9 @@ impl JsonStringTokens {
         &self.ends
     }
 
-    /// Returns the trie of suffixes in depth-first order; [`TrieNode::word`] is the number of a
-    /// suffix.
-    pub fn suffix_nodes(&self) -> &[TrieNode] {
-        self.suffixes.nodes()
+    /// Returns the trie of suffixes; [`TrieNode::word`] is the number of a suffix.
+    pub fn suffixes(&self) -> &FlatTrie {
+        &self.suffixes
     }
 
     /// Returns the node of the first byte of a suffix.
@@ -306,10 +305,10 @@ impl JsonStringTokens {
         &self.endings[self.first[at] as usize..self.first[at + 1] as usize]
     }
 
-    /// Returns the trie of prefixes in depth-first order; [`TrieNode::word`] is the number of a
-    /// prefix. The empty prefix has number 0.
-    pub fn prefix_nodes(&self) -> &[TrieNode] {
-        self.prefixes.nodes()
+    /// Returns the trie of prefixes; [`TrieNode::word`] is the number of a prefix. The empty prefix
+    /// has number 0.
+    pub fn prefixes(&self) -> &FlatTrie {
+        &self.prefixes
     }
 
     /// Returns the node of the first byte of a prefix.
@@ -322,7 +321,7 @@ impl JsonStringTokens {
         let Some((&first, rest)) = text.split_first() else { return Some(0) };
         let root = self.prefix_root(first)?;
         let node = rest.iter().try_fold(root, |node, &byte| self.prefixes.child(node, byte))?;
-        self.prefix_nodes()[node as usize].word()
+        self.prefixes.nodes()[node as usize].word()
     }
 
     /// Returns the tokens that close the string after a prefix.
@@ -439,7 +438,7 @@ mod tests {
         assert_eq!(ends, [(1, 1), (2, 0)]);
         assert_eq!(strings.tokens_with_suffix(0), [EndingToken { token: 3, characters: 1 }]);
         assert_eq!(strings.closing_tokens(0), [ClosingToken { token: 2, suffix: None }]);
-        let texts = strings.prefix_nodes().iter().filter_map(|node| node.word());
+        let texts = strings.prefixes.nodes().iter().filter_map(|node| node.word());
         let closings: Vec<_> = texts.flat_map(|text| strings.closing_tokens(text)).collect();
         let expected =
             [ClosingToken { token: 1, suffix: None }, ClosingToken { token: 3, suffix: Some(0) }];

@@ -26,7 +26,7 @@ mod wordpiece;
 
 pub use character_class_masks::ClassMasks;
 pub use error::Error;
-pub use flat_trie::TrieNode;
+pub use flat_trie::{FlatTrie, TrieNode};
 pub use json_string_tokens::{ClosingToken, EndingToken, JsonStringTokens, StringOpening};
 pub use occurring_characters::{CharProfile, ProfileFilter, Utf8Shape};
 pub use partial_chars::{PartialChar, PartialToken};

@@ -10,7 +10,7 @@
 //! answers this without a walk. It reads the bytes below as if a character began at the node, which
 //! is where a machine that loops on characters stands.
 
-use formalm_core::{Interner, memory_bytes};
+use formalm_core::{ByteSet, Interner, memory_bytes};
 
 use crate::flat_trie::TrieNode;
 
@@ -35,6 +35,13 @@ impl SubtreeSignature {
     #[inline]
     pub fn has_non_ascii(&self) -> bool {
         self.has_wide
+    }
+
+    /// Returns `true` unless no byte of a set occurs. Bytes beyond ASCII are not distinguished.
+    #[inline]
+    pub fn has_any_of(&self, bytes: ByteSet) -> bool {
+        let [.., third, fourth] = bytes.words();
+        self.ascii & bytes.ascii() != 0 || self.has_wide && (third | fourth) != 0
     }
 
     /// Returns `true` if some token below does not continue with whole characters only.

@@ -14,6 +14,8 @@ pub struct TokenTrie {
     duplicates: Vec<(u32, u32)>,
     spare: u32,
     below: SubtreeSignatures,
+    /// Per node, the bytes of the longest continuation of a token below it, at most 255.
+    heights: Vec<u8>,
 }
 
 impl TokenTrie {
@@ -41,7 +43,14 @@ impl TokenTrie {
         let flat = FlatTrie::new(distinct.into_iter(), spare);
         let rank = ranks(flat.nodes(), &counts);
         let below = SubtreeSignatures::new(flat.nodes());
-        TokenTrie { flat, order, rank, duplicates, spare, below }
+        let heights = heights(flat.nodes());
+        TokenTrie { flat, order, rank, duplicates, spare, below, heights }
+    }
+
+    /// Returns the trie without what is known of its tokens.
+    #[inline]
+    pub fn flat(&self) -> &FlatTrie {
+        &self.flat
     }
 
     /// Returns the nodes in depth-first order. [`TrieNode::word`] and [`TrieNode::slot`] hold a
@@ -109,6 +118,13 @@ impl TokenTrie {
         self.below.signature(node)
     }
 
+    /// Returns the number of bytes of the longest continuation of a token below a node, at most
+    /// 255.
+    #[inline]
+    pub fn height(&self, node: u32) -> u8 {
+        self.heights[node as usize]
+    }
+
     /// Returns all signatures, indexed by number.
     #[inline]
     pub fn signatures(&self) -> &[SubtreeSignature] {
@@ -135,7 +151,22 @@ impl TokenTrie {
             + 4 * (self.order.len() + self.rank.len())
             + 8 * self.duplicates.len()
             + self.below.memory_bytes()
+            + self.heights.len()
     }
+}
+
+/// Returns the height of each node, see [`TokenTrie::height`].
+fn heights(nodes: &[TrieNode]) -> Vec<u8> {
+    let deepest = nodes.iter().map(|node| node.depth()).max().unwrap_or(0);
+    // Per depth, the bytes from the parent of the nodes there to the deepest node read so far.
+    let mut below = vec![0u8; deepest + 2];
+    let mut heights = vec![0; nodes.len()];
+    for (node, height) in nodes.iter().zip(&mut heights).rev() {
+        *height = std::mem::take(&mut below[node.depth() + 1]);
+        let above = &mut below[node.depth()];
+        *above = height.saturating_add(1).max(*above);
+    }
+    heights
 }
 
 /// Returns the number of tokens before each node, given the number of tokens at each node that ends

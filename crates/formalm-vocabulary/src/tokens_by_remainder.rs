@@ -90,6 +90,12 @@ impl<'a> ExitCollector<'a> {
 }
 
 impl ClassExits {
+    /// Returns the prefix tree of the remainders.
+    #[inline]
+    pub fn flat(&self) -> &FlatTrie {
+        &self.flat
+    }
+
     /// Returns the nodes in depth-first order; [`TrieNode::word`] is the number of a remainder.
     #[inline]
     pub fn nodes(&self) -> &[TrieNode] {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use formalm_core::{CharSet, ClassCover};
+use formalm_core::{ByteSet, CharSet, ClassCover};
 use formalm_vocabulary::{CharProfile, ClassExits, ProfileFilter, Vocabulary};
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -148,6 +148,11 @@ proptest! {
                 prop_assert_eq!(trie.child(number, byte), Some(child));
             }
         }
+        for (at, path) in paths.iter().enumerate() {
+            let longest = paths[at..].iter().filter(|other| other.starts_with(path)).map(Vec::len).max();
+            let height = longest.unwrap_or_default() - path.len();
+            prop_assert_eq!(usize::from(trie.height(at as u32)), height.min(255));
+        }
         prop_assert_eq!(trie.rank().len(), paths.len() + 1);
         prop_assert_eq!(trie.spare_slot() as usize, vocabulary.len().div_ceil(32) * 32);
         let mut others = BTreeSet::new();
@@ -156,6 +161,24 @@ proptest! {
             prop_assert!(first < other && others.insert(other));
         }
         prop_assert_eq!(tokens.len() - others.len(), trie.nodes().iter().filter(|node| node.word().is_some()).count());
+    }
+
+    #[test]
+    fn siblings_with_other_bytes_are_passed_over(Shown(vocabulary) in vocabulary(), bytes in vec(token(), 0..3)) {
+        let (trie, paths) = (vocabulary.trie(), paths(&vocabulary));
+        let mut chosen = ByteSet::default();
+        bytes.concat().iter().for_each(|&byte| chosen.insert(byte));
+        for (at, path) in paths.iter().enumerate() {
+            let above = &path[..path.len() - 1];
+            let parent = paths[..at].iter().rposition(|other| other == above);
+            let end = parent.map_or(paths.len(), |parent| trie.nodes()[parent].end() as usize);
+            let here = trie.nodes()[at].end() as usize;
+            let next = trie.flat().next_sibling(parent.map(|parent| parent as u32), at as u32, chosen) as usize;
+            let is_sibling = |other: usize| other == end || paths[other].len() == path.len();
+            prop_assert!((here..=end).contains(&next) && is_sibling(next));
+            let passed = (here..next).filter(|&other| is_sibling(other));
+            prop_assert!(passed.into_iter().all(|other| !chosen.contains(trie.nodes()[other].byte())));
+        }
     }
 
     #[test]
@@ -170,6 +193,12 @@ proptest! {
             let signature = trie.signature(at as u32);
             prop_assert_eq!(signature.ascii(), ascii(&below.concat()));
             prop_assert_eq!(signature.has_non_ascii(), !below.concat().is_ascii());
+            for byte in 0..=255 {
+                let mut one = ByteSet::default();
+                one.insert(byte);
+                let occurs = below.concat().iter().any(|&here| here == byte || here >= 0x80 && byte >= 0x80);
+                prop_assert_eq!(signature.has_any_of(one), occurs);
+            }
             let clean = below.iter().all(|rest| std::str::from_utf8(rest).is_ok());
             prop_assert!(signature.unclean() || clean);
             // Inside a character the signature may be weaker; at a boundary it is exact.

@@ -30,6 +30,15 @@ use crate::terms::byte_equivalence::ByteSpan;
 use crate::terms::dawg::CharClassCover;
 use crate::terms::{EMPTY, EPSILON, TermArena, TermId, TermNode, UNBOUNDED};
 
+/// Slots that a class has in the table of live bytes: eight for the bytes, one for what is known of
+/// them, and three that keep the next ones in groups of four.
+const LIVE_SLOTS: usize = 12;
+
+/// The live bytes of a class are known.
+const LIVE_KNOWN: u32 = 1;
+/// The live bytes of a class can be found by steps only.
+const LIVE_UNKNOWN: u32 = 2;
+
 /// A class that reads `min` to `max` characters of a character class before anything else.
 #[derive(Clone, Debug)]
 pub struct ClassLoop {
@@ -71,6 +80,8 @@ pub struct BoundedQuotient {
     automaton: Arc<Automaton>,
     max_bytes: u32,
     rows: TransitionRows,
+    /// The live bytes of each class, where they were asked for, in [`LIVE_SLOTS`] slots.
+    live: AppendVec,
     /// The class of each state, where known.
     classes_of_states: AppendVec,
     tables: ForkSafeMutex<QuotientTables>,
@@ -89,6 +100,7 @@ impl BoundedQuotient {
             automaton,
             max_bytes: u32::try_from(max_bytes).unwrap_or(UNBOUNDED - 2).min(UNBOUNDED - 2),
             rows: TransitionRows::default(),
+            live: AppendVec::default(),
             classes_of_states: AppendVec::default(),
             tables: ForkSafeMutex::new(QuotientTables::default()),
         }
@@ -150,7 +162,47 @@ impl BoundedQuotient {
     ///
     /// [`Error::Limit`].
     pub fn live_bytes(&self, class: StateId) -> Result<ByteSet, Error> {
+        if let Some(known) = self.cheap_live_bytes(class) {
+            return Ok(known);
+        }
         self.automaton.classes.live_bytes(|byte| Ok(self.step(class, byte)?.is_some()))
+    }
+
+    /// Returns the live bytes of a class, if they can be read off its term without a step.
+    #[inline]
+    pub fn cheap_live_bytes(&self, class: StateId) -> Option<ByteSet> {
+        if !self.automaton.is_pure() {
+            return None;
+        }
+        let at = class.number() as usize * LIVE_SLOTS;
+        match self.live.get(at + 8) {
+            LIVE_KNOWN => {}
+            LIVE_UNKNOWN => return None,
+            _ => return self.read_live_bytes(class),
+        }
+        let (low, high) = (self.live.get_four(at), self.live.get_four(at + 4));
+        let word = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        Some(ByteSet::from_words([
+            word(low[0], low[1]),
+            word(low[2], low[3]),
+            word(high[0], high[1]),
+            word(high[2], high[3]),
+        ]))
+    }
+
+    /// Reads the live bytes of a class off its term, and stores them.
+    #[cold]
+    fn read_live_bytes(&self, class: StateId) -> Option<ByteSet> {
+        let term = self.term(class);
+        // No pure term is empty, so each byte that some member begins with is live.
+        let live = self.automaton.lock().deriver.terms.first_bytes(term);
+        let first = class.number() as usize * LIVE_SLOTS;
+        for (word, at) in live.iter().flat_map(ByteSet::words).zip((first..).step_by(2)) {
+            self.live.set(at, word as u32);
+            self.live.set(at + 1, (word >> 32) as u32);
+        }
+        self.live.set(first + 8, if live.is_some() { LIVE_KNOWN } else { LIVE_UNKNOWN });
+        live
     }
 
     /// Returns the repetition if the class is one counter over one character class.
@@ -165,11 +217,7 @@ impl BoundedQuotient {
         let has_wide = cover.wide != [ClassCover::None; WIDE_PARTS];
         let exit = match tail {
             EPSILON => None,
-            tail => {
-                let tables = &mut self.lock_tables();
-                let core = &mut self.automaton.lock();
-                Some(StateId::from_number(self.intern(tables, core, tail)?))
-            }
+            tail => Some(self.class_of_term(tail)?),
         };
         let first = exit.map_or(Ok(ByteSet::default()), |exit| self.live_bytes(exit))?;
         let wide_overlap = has_wide && (0x80..=0xFF).any(|byte| first.contains(byte));
@@ -193,10 +241,37 @@ impl BoundedQuotient {
         Ok(Some(ClassLoop { ascii, exit: Some(class), ..whole }))
     }
 
+    /// Returns a number of characters, any so many of which may follow if all are of an ASCII set:
+    /// [`u32::MAX`] if any number may. It may be lower than the largest such number.
+    pub fn reads_any_of(&self, class: StateId, characters: u128) -> u32 {
+        if !self.automaton.is_pure() {
+            return 0;
+        }
+        let mut rest = self.term(class);
+        let terms = &self.automaton.lock().deriver.terms;
+        let mut count = 0u32;
+        while rest != EPSILON {
+            let (head, tail) = terms.head_and_tail(rest);
+            let (body, _, max) = terms.repetition(head).unwrap_or((head, 1, 1));
+            let TermNode::Dawg(dag) = terms.get(body) else { break };
+            let cover = terms.dawgs.class_cover(*dag);
+            if cover.is_none_or(|cover| characters & !cover.ascii != 0) {
+                break;
+            }
+            if max == UNBOUNDED {
+                return u32::MAX;
+            }
+            count = count.saturating_add(max).min(u32::MAX - 1);
+            rest = tail;
+        }
+        count
+    }
+
     /// Returns the memory in use, in bytes, without the automaton's.
     pub fn memory_bytes(&self) -> usize {
         let tables = self.lock_tables();
         self.rows.memory_bytes()
+            + self.live.memory_bytes()
             + self.classes_of_states.memory_bytes()
             + tables.index.memory_bytes()
             + tables.normal_forms.len() * 16
@@ -221,6 +296,18 @@ impl BoundedQuotient {
         self.tables.lock()
     }
 
+    /// Returns the term of a class.
+    pub(super) fn term(&self, class: StateId) -> TermId {
+        self.lock_tables().index.term(class.number())
+    }
+
+    /// Returns the class of a term, which must not be empty.
+    pub(super) fn class_of_term(&self, term: TermId) -> Result<StateId, Error> {
+        let tables = &mut self.lock_tables();
+        let core = &mut self.automaton.lock();
+        Ok(StateId::from_number(self.intern(tables, core, term)?))
+    }
+
     fn add_class_of(&self, state: StateId) -> Result<StateId, Error> {
         let tables = &mut self.lock_tables();
         let core = &mut self.automaton.lock();
@@ -236,7 +323,7 @@ impl BoundedQuotient {
         if !self.automaton.is_pure() || !self.automaton.is_utf8() {
             return None;
         }
-        let term = self.lock_tables().index.term(class.number());
+        let term = self.term(class);
         let terms = &self.automaton.lock().deriver.terms;
         let (head, tail) = terms.head_and_tail(term);
         let (body, min, max) = terms.repetition(head)?;

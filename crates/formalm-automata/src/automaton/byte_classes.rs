@@ -47,7 +47,7 @@ impl ByteClasses {
         for (at, &first) in starts.iter().enumerate() {
             if is_live(first)? {
                 let last = starts.get(at + 1).map_or(255, |next| next - 1);
-                (first..=last).for_each(|byte| set.insert(byte));
+                set.insert_range(first, last);
             }
         }
         Ok(set)

@@ -89,7 +89,7 @@ impl LazyDfa for LiteralAutomaton {
     fn live_bytes(&self, state: StateId) -> Result<ByteSet, Error> {
         let mut bytes = ByteSet::default();
         for &(low, high, _) in self.dags.edges(DawgId(state.number())) {
-            (low..=high).for_each(|byte| bytes.insert(byte));
+            bytes.insert_range(low, high);
         }
         Ok(bytes)
     }

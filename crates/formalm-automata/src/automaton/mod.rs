@@ -14,6 +14,7 @@ mod bounded_viability_classes;
 mod byte_classes;
 mod counter_abstraction;
 pub(crate) mod fork_safe_automaton;
+mod leading_words;
 mod literal_automaton;
 mod liveness;
 mod narrow_alternatives;
@@ -43,6 +44,7 @@ use crate::terms::{EMPTY, TermId};
 
 pub use bounded_viability_classes::{BoundedQuotient, ClassLoop};
 pub use counter_abstraction::Saturated;
+pub use leading_words::LeadingWords;
 pub use literal_automaton::{LiteralAutomaton, literal_automata};
 
 /// The resources an automaton may use. Exceeding one is an [`Error::Limit`].

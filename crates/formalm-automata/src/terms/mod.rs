@@ -36,6 +36,7 @@ pub(crate) mod derivative;
 pub(crate) mod edit_and_rewrite_plans;
 pub(crate) mod emptiness_shortcuts;
 pub(crate) mod expression_lowering;
+mod first_bytes;
 mod image_union;
 mod language_bounds;
 pub(crate) mod pattern_lowering;

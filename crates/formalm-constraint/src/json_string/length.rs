@@ -148,7 +148,7 @@ pub(crate) fn closing_tokens(
 ) -> Result<Vec<u32>, Error> {
     let mut texts = vec![(0, key)];
     for root in (0..=255).filter_map(|byte| strings.prefix_root(byte)) {
-        trie_word_reading::words(keys, strings.prefix_nodes(), (root, key), &mut |text, after| {
+        trie_word_reading::words(keys, strings.prefixes(), (root, key), &mut |text, after| {
             texts.push((text, after));
         })?;
     }

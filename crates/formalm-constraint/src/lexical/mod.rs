@@ -216,7 +216,7 @@ impl LexicalTables {
                 let mut words = sum.words;
                 words.resize(size, 0);
                 match Mask::from_words(words) {
-                    Mask::Dense(words) => words.into(),
+                    Mask::Dense(words) => words,
                     sparse => return sparse,
                 }
             }
@@ -227,9 +227,9 @@ impl LexicalTables {
             None => match self.patch_of_similar(&words) {
                 Some(mask) => mask,
                 None if self.keep(hash, &words) => Mask::patched(&words, Vec::new(), Vec::new()),
-                None => Mask::Dense(words.to_vec().into_boxed_slice()),
+                None => Mask::Dense(words),
             },
-            Some(_) => Mask::Dense(words.to_vec().into_boxed_slice()),
+            Some(_) => Mask::Dense(words),
         }
     }
 

@@ -60,7 +60,9 @@ impl AppendVec {
             let slots =
                 slots.get_or_init(FIRST_CHUNK_LEN << chunk, || zeros(FIRST_CHUNK_LEN << chunk));
             slots[offset].store(value, Ordering::Release);
-            self.len.fetch_max(index + 1, Ordering::Relaxed);
+            if index >= self.len.load(Ordering::Relaxed) {
+                self.len.fetch_max(index + 1, Ordering::Relaxed);
+            }
         }
     }
 

@@ -373,8 +373,14 @@ impl<S: MaskAutomaton> MaskShortcuts for PrefixedMaskAutomaton<'_, S> {
         self.inner(key).map_or(Ok(None), |inner| self.steps.possible_bytes(inner))
     }
 
-    fn accepts_any_digits(&self, key: MaskClassId) -> Result<bool, Error> {
-        self.inner(key).map_or(Ok(false), |inner| self.steps.accepts_any_digits(inner))
+    fn accepts_any_of(
+        &self,
+        key: MaskClassId,
+        characters: u128,
+        max_len: u8,
+    ) -> Result<bool, Error> {
+        let accepts = |inner| self.steps.accepts_any_of(inner, characters, max_len);
+        self.inner(key).map_or(Ok(false), accepts)
     }
 
     fn reference_class(&self, key: MaskClassId) -> Result<Option<MaskClassId>, Error> {

@@ -1,7 +1,7 @@
 //! The transition function on mask classes ([`MaskAutomaton`]) and its hints that let a mask skip
 //! most steps.
 
-use formalm_automata::ClassLoop;
+use formalm_automata::{ClassLoop, LeadingWords};
 use formalm_core::{ByteSet, CharSet, ClassCover, Error, MaskClassId, StateId, WIDE_PARTS};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
 
@@ -13,6 +13,12 @@ const MIN_REFERENCE_LETTERS: usize = 14;
 
 /// The same for the ten digits: all but a leading zero, or two more. Chosen, not measured.
 const MIN_REFERENCE_DIGITS: usize = 8;
+
+/// ASCII letters, as bits.
+const LETTERS: u128 = 0x3FF_FFFF << b'a' | 0x3FF_FFFF << b'A';
+
+/// ASCII digits, as bits.
+const DIGITS: u128 = 0x3FF << b'0';
 
 /// Reads mask classes byte by byte to compute one mask.
 ///
@@ -77,12 +83,18 @@ pub trait MaskShortcuts: ClassAutomaton {
         Ok(None)
     }
 
-    /// Returns `true` if any number of any digits may follow; they need not be read then.
+    /// Returns `true` if any string of at most `max_len` of some ASCII characters may follow; they
+    /// need not be read then. [`u8::MAX`] stands for any length.
     ///
     /// # Errors
     ///
     /// [`Error::Limit`].
-    fn accepts_any_digits(&self, _class: MaskClassId) -> Result<bool, Error> {
+    fn accepts_any_of(
+        &self,
+        _class: MaskClassId,
+        _characters: u128,
+        _max_len: u8,
+    ) -> Result<bool, Error> {
         Ok(false)
     }
 
@@ -94,17 +106,29 @@ pub trait MaskShortcuts: ClassAutomaton {
     ///
     /// [`Error::Limit`].
     fn reference_class(&self, class: MaskClassId) -> Result<Option<MaskClassId>, Error> {
-        let letters = (b'a'..=b'z').chain(b'A'..=b'Z');
-        if let Some(next) = most_common_class(self, (class, letters), MIN_REFERENCE_LETTERS)? {
+        let possible = self.possible_bytes(class)?.map_or(!0, |possible| possible.ascii());
+        if let Some(next) =
+            most_common_class(self, (class, possible & LETTERS), MIN_REFERENCE_LETTERS)?
+        {
             return Ok(Some(next));
         }
-        let Some(next) = most_common_class(self, (class, b'0'..=b'9'), MIN_REFERENCE_DIGITS)?
-        else {
+        let digits = possible & DIGITS;
+        let Some(next) = most_common_class(self, (class, digits), MIN_REFERENCE_DIGITS)? else {
             return Ok(None);
         };
         // A limited repetition differs along most strings of digits.
         let is_unlimited = self.step(next, b'9')? == Some(next);
         Ok(is_unlimited.then_some(next))
+    }
+
+    /// Returns words, one of which the class reads before anything else, if they are few and known
+    /// without reading. Their exit is a class.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn leading_words(&self, _class: MaskClassId) -> Result<Option<LeadingWords>, Error> {
+        Ok(None)
     }
 
     /// Returns the class under which the mask of a scratch class may be cached.
@@ -127,14 +151,17 @@ pub trait MaskShortcuts: ClassAutomaton {
     }
 }
 
-/// Returns the class other than `class` that most bytes lead to, if at least `least` do.
+/// Returns the class other than `class` that most bytes of a set lead to, if at least `least` do.
 fn most_common_class<K: ClassAutomaton + ?Sized>(
     classes: &K,
-    (class, bytes): (MaskClassId, impl Iterator<Item = u8>),
+    (class, bytes): (MaskClassId, u128),
     least: usize,
 ) -> Result<Option<MaskClassId>, Error> {
+    if (bytes.count_ones() as usize) < least {
+        return Ok(None);
+    }
     let mut counts: Vec<(MaskClassId, usize)> = Vec::new();
-    for byte in bytes {
+    for byte in (0..128u8).filter(|&byte| bytes >> byte & 1 != 0) {
         if let Some(next) = classes.step(class, byte)?
             && next != class
         {

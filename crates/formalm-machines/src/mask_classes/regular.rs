@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{Automaton, BoundedQuotient};
+use formalm_automata::{Automaton, BoundedQuotient, LeadingWords};
 use formalm_core::{ByteSet, Error, MaskClassId, StateId};
 
 use crate::{
@@ -87,7 +87,42 @@ impl ClassAutomaton for RegularMaskClasses {
     }
 }
 
-impl MaskShortcuts for RegularMaskClasses {}
+impl MaskShortcuts for RegularMaskClasses {
+    const KNOWS_POSSIBLE_BYTES: bool = true;
+
+    #[inline]
+    fn possible_bytes(&self, class: MaskClassId) -> Result<Option<ByteSet>, Error> {
+        Ok(self.0.cheap_live_bytes(quotient_state(class)))
+    }
+
+    #[inline]
+    fn accepts_any_of(
+        &self,
+        class: MaskClassId,
+        characters: u128,
+        max_len: u8,
+    ) -> Result<bool, Error> {
+        let live = self.possible_bytes(class)?;
+        if live.is_none_or(|live| characters & !live.ascii() != 0) {
+            return Ok(false);
+        }
+        let longest = if max_len == u8::MAX { u32::MAX } else { u32::from(max_len) };
+        Ok(self.0.reads_any_of(quotient_state(class), characters) >= longest)
+    }
+
+    fn leading_words(&self, class: MaskClassId) -> Result<Option<LeadingWords>, Error> {
+        self.0.leading_words(quotient_state(class))
+    }
+
+    fn differing_bytes(
+        &self,
+        first: MaskClassId,
+        second: MaskClassId,
+    ) -> Result<Option<ByteSet>, Error> {
+        let (one, other) = (self.possible_bytes(first)?, self.possible_bytes(second)?);
+        Ok(one.zip(other).map(|(one, other)| one.union(other)))
+    }
+}
 
 impl StringClasses for RegularMaskClasses {}
 

@@ -15,7 +15,7 @@ impl ContinuingTokens {
     pub(super) fn of(mask: Mask) -> ContinuingTokens {
         match mask {
             Mask::Sparse(ids) => ContinuingTokens::Few(ids.into()),
-            Mask::Dense(words) => ContinuingTokens::Many(words.into()),
+            Mask::Dense(words) => ContinuingTokens::Many(words),
             Mask::Patched { base, .. } => ContinuingTokens::Many(base),
         }
     }

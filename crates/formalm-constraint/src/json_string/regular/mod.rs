@@ -391,7 +391,7 @@ impl ClosingTokens {
         end(0, text.state);
         let step = |state: StateId, byte: u8| machine.step(state, byte);
         walk_escaped(
-            strings.prefix_nodes(),
+            strings.prefixes().nodes(),
             (text.state, text.escapes),
             &step,
             &mut |_, text, state| {

@@ -32,6 +32,9 @@ use crate::machine::spelling::json::possible_bytes::{known_name_bytes, possible_
 /// The first id of classes that are dropped with the look-ahead.
 const FIRST_TRANSIENT_CLASS: u32 = 1 << 30;
 
+/// ASCII digits, as bits.
+const DIGITS: u128 = 0x3FF << b'0';
+
 /// Minimum number of characters that return to the same class for a loop hint to pay off. Chosen,
 /// not measured.
 const MIN_LOOP_CHARS: u32 = 12;
@@ -306,8 +309,13 @@ impl MaskShortcuts for SchemaLookahead<'_> {
         state.possible_bytes(state.position(class))
     }
 
-    fn accepts_any_digits(&self, class: MaskClassId) -> Result<bool, Error> {
-        if class.number() >= FIRST_STRING_CLASS {
+    fn accepts_any_of(
+        &self,
+        class: MaskClassId,
+        characters: u128,
+        _max_len: u8,
+    ) -> Result<bool, Error> {
+        if characters & !DIGITS != 0 || class.number() >= FIRST_STRING_CLASS {
             return Ok(false);
         }
         let state = &mut *self.state.borrow_mut();
