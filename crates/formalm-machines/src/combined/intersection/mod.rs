@@ -34,6 +34,9 @@ use nonemptiness_search::{EFFORTS, PLAIN_EFFORT, SearchEffort};
 
 type StatePair = (StateId, StateId);
 
+/// Maximum length of the completions that are kept for other states. Chosen, not measured.
+const MAX_COMPLETION_BYTES: usize = 1 << 12;
+
 /// A machine restricted to the members that a regular language has too.
 #[derive(Debug)]
 pub struct Intersection<M> {
@@ -61,12 +64,22 @@ struct NonemptinessSearch<M> {
 #[derive(Debug)]
 struct SearchCache {
     product: ProductCache,
-    /// Pairs that a search decided: `true` if they have a common member.
-    nonempty: FxHashMap<StatePair, bool>,
+    /// Pairs that a search decided.
+    nonempty: FxHashMap<StatePair, Nonemptiness>,
+    /// Completions common to the abstract state of a machine state and to a regular state.
+    completions: FxHashMap<StatePair, Arc<[u8]>>,
     /// Bytes to the nearest common member; `None` if there is none.
     distance: FxHashMap<StatePair, Option<usize>>,
     machine_min_bytes: FxHashMap<StateId, usize>,
     regular_min_bytes: FxHashMap<StateId, usize>,
+}
+
+/// Whether a pair has a common member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nonemptiness {
+    Empty,
+    /// It has one that begins with a byte, if it is known, or with none.
+    Nonempty(Option<u8>),
 }
 
 impl<M: IntersectionBounds> Intersection<M> {
@@ -158,6 +171,7 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
         let cache = SearchCache {
             product: ProductCache { regular: Arc::clone(&regular), known: None },
             nonempty: FxHashMap::default(),
+            completions: FxHashMap::default(),
             distance: FxHashMap::default(),
             machine_min_bytes: FxHashMap::default(),
             regular_min_bytes: FxHashMap::default(),
@@ -193,8 +207,9 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
         let cache = self.lock();
         let maps = (cache.distance.capacity() + cache.nonempty.capacity()) * 24
             + (cache.machine_min_bytes.capacity() + cache.regular_min_bytes.capacity()) * 17;
+        let completions: usize = cache.completions.values().map(|one| one.len() + 48).sum();
         let known = cache.product.known.as_ref().map_or(0, |known| known.memory_bytes());
-        maps + known + if self.is_ahead { self.machine.memory_bytes() } else { 0 }
+        maps + completions + known + if self.is_ahead { self.machine.memory_bytes() } else { 0 }
     }
 
     /// Returns what is known about common members without a search.
@@ -204,7 +219,7 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
         precision: Precision,
         cache: &mut SearchCache,
     ) -> Result<CompletionLength, Error> {
-        if cache.nonempty.get(&(left, right)) == Some(&false) {
+        if cache.nonempty.get(&(left, right)) == Some(&Nonemptiness::Empty) {
             return Ok(CompletionLength::Never);
         }
         let reported = self.completion_from_machine((left, right), precision, cache)?;
@@ -275,15 +290,58 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
 
     /// Returns `true` if a pair has a common member.
     fn is_alive(&self, pair: StatePair, cache: &mut SearchCache) -> Result<bool, Error> {
-        match cache.nonempty.get(&pair) {
-            Some(&known) => Ok(known),
-            None => self.decide(
-                pair,
-                cache,
-                |bytes| bytes.is_some(),
-                |effort, cache| self.find_common_member(pair, effort, cache),
-            ),
+        if let Some(&known) = cache.nonempty.get(&pair) {
+            return Ok(known != Nonemptiness::Empty);
         }
+        let abstraction = (self.machine.abstract_state(pair.0)?, pair.1);
+        if abstraction != pair
+            && let Some(known) = cache.completions.get(&abstraction).cloned()
+            && self.completes(pair, &known)?
+        {
+            let first = known.first().copied();
+            cache.nonempty.insert(pair, Nonemptiness::Nonempty(first));
+            return Ok(true);
+        }
+        let is_alive = self.decide(
+            pair,
+            cache,
+            |bytes| bytes.is_some(),
+            |effort, cache| self.find_common_member(pair, effort, cache),
+        )?;
+        if is_alive
+            && abstraction != pair
+            && let Some(found) = self.known_completion(pair, cache)?
+        {
+            cache.completions.insert(abstraction, found.into());
+        }
+        Ok(is_alive)
+    }
+
+    /// Returns `true` if a string completes both states of a pair. It completes the regular state,
+    /// and the abstract state of the other one.
+    fn completes(&self, (left, _): StatePair, completion: &[u8]) -> Result<bool, Error> {
+        Ok(self.machine.keeps_completion(left, completion)?
+            || self.machine.accepts_from(left, completion)?)
+    }
+
+    /// Returns a common completion of a pair, as far as searches have found one.
+    fn known_completion(
+        &self,
+        mut pair: StatePair,
+        cache: &SearchCache,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let mut completion = Vec::new();
+        while !self.is_member(pair)? {
+            let known = cache.nonempty.get(&pair);
+            let Some(&Nonemptiness::Nonempty(Some(byte))) = known else { return Ok(None) };
+            let Some(next) = self.advance(pair, byte)? else { return Ok(None) };
+            completion.push(byte);
+            pair = next;
+            if completion.len() > MAX_COMPLETION_BYTES {
+                return Ok(None);
+            }
+        }
+        Ok(Some(completion))
     }
 
     /// Returns the bytes to the nearest common member; [`usize::MAX`] if there is none.

@@ -8,7 +8,8 @@ use formalm_core::{Error, Resource, check_limit, deadline::DeadlineTicks, steps_
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
-    CompletionLength, IntersectionBounds, NonemptinessSearch, Precision, SearchCache, StatePair,
+    CompletionLength, IntersectionBounds, Nonemptiness, NonemptinessSearch, Precision, SearchCache,
+    StatePair,
 };
 
 /// The effort of one search.
@@ -47,12 +48,12 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
         effort: SearchEffort,
         cache: &mut SearchCache,
     ) -> Result<bool, Error> {
-        let mut visited: Vec<(StatePair, usize)> = vec![(from, 0)];
+        let mut visited: Vec<(StatePair, usize, u8)> = vec![(from, 0, 0)];
         let mut seen = FxHashSet::from_iter([from]);
         let mut queue = BinaryHeap::from([(Reverse(0), 0usize, 0usize)]);
         let mut work = SearchMeter::new(effort.max_pairs);
         if self.is_member(from)? {
-            cache.nonempty.insert(from, true);
+            cache.nonempty.insert(from, Nonemptiness::Nonempty(None));
             return Ok(true);
         }
         while let Some((_, read, at)) = queue.pop() {
@@ -62,9 +63,9 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
                 if !seen.insert(next) {
                     continue;
                 }
-                visited.push((next, at));
+                visited.push((next, at, byte));
                 let known = self.completion_without_search(next, effort.precision, cache)?;
-                let is_alive = cache.nonempty.get(&next) == Some(&true);
+                let is_alive = matches!(cache.nonempty.get(&next), Some(Nonemptiness::Nonempty(_)));
                 let needs = match known {
                     CompletionLength::Never => continue,
                     CompletionLength::AtLeast(bytes) if !is_alive && !self.is_member(next)? => {
@@ -80,7 +81,7 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
                 queue.push((Reverse(rank), read + 1, visited.len() - 1));
             }
         }
-        cache.nonempty.extend(visited.into_iter().map(|(pair, _)| (pair, false)));
+        cache.nonempty.extend(visited.into_iter().map(|one| (one.0, Nonemptiness::Empty)));
         Ok(false)
     }
 
@@ -188,14 +189,12 @@ fn check_steps_limit(needed: u64, allowed: u64) -> Result<(), Error> {
 }
 
 /// Records that the last visited pair is live, and so is the path to it.
-fn record_nonempty(visited: &[(StatePair, usize)], cache: &mut SearchCache) {
+fn record_nonempty(visited: &[(StatePair, usize, u8)], cache: &mut SearchCache) {
     let mut at = visited.len() - 1;
-    loop {
-        let (pair, before) = visited[at];
-        cache.nonempty.insert(pair, true);
-        if at == 0 {
-            return;
-        }
+    cache.nonempty.entry(visited[at].0).or_insert(Nonemptiness::Nonempty(None));
+    while at > 0 {
+        let (_, before, byte) = visited[at];
+        cache.nonempty.insert(visited[before].0, Nonemptiness::Nonempty(Some(byte)));
         at = before;
     }
 }
