@@ -306,7 +306,7 @@ class Constraint:
 
         A mask that was computed before costs half a microsecond, a new one ten on average. Where a
         request waits for its prompt to be read, that time can go into masks: of real JSON Schemas,
-        5 ms spare the first member some 40 % of the new masks that it would meet. Masks are what
+        5 ms spare the first member about half of the new masks that it would meet. Masks are what
         they would have been; only their time is different.
 
         The call runs in the calling thread without the interpreter lock. It stops after

@@ -14,6 +14,7 @@ import pytest
 from formalm import Choice, Constraint, Grammar, JsonSchema, Regex, Vocabulary
 from formalm.constraint_cache import ConstraintCache
 from formalm.errors import ArgumentError
+from formalm.models.canary import canary
 
 USER = {
     "type": "object",
@@ -152,6 +153,47 @@ def test_a_matcher_that_reads_ends_a_warm_up(vocabulary: Vocabulary) -> None:
         time.sleep(0.001)
     assert ended.wait(5)
     thread.join()
+
+
+@pytest.mark.skipif(
+    not hasattr(time, "pthread_getcpuclockid"), reason="needs the CPU clocks of other threads"
+)
+def test_a_matcher_waits_for_little_work_of_a_warm_up() -> None:
+    """After a matcher asks, the warming thread uses no less CPU time than it holds locks."""
+    formats = ("hostname", "email", "uri", "date-time", "ipv6")
+    texts = {f"p{n}": {"type": "string", "format": name} for n, name in enumerate(formats)}
+    schema = {"properties": {**texts, "next": {"$ref": "#"}}, "patternProperties": {"^p": {}}}
+    vocabulary = canary().vocabulary
+    [quote] = vocabulary.encode("{")
+    held = []
+    for trial in range(60):
+        constraint = Constraint(JsonSchema(schema), vocabulary)
+        matcher = constraint.matcher()
+        begun, ended = threading.Event(), [0]
+
+        def warm_up(
+            constraint: Constraint = constraint,
+            begun: threading.Event = begun,
+            ended: list[int] = ended,
+        ) -> None:
+            begun.set()
+            constraint.warm_up(20.0)
+            ended[0] = time.thread_time_ns()
+
+        thread = threading.Thread(target=warm_up)
+        thread.start()
+        assert begun.wait(5)
+        assert thread.ident is not None
+        time.sleep(0.0002 * (trial % 10))
+        if not thread.is_alive():
+            continue
+        asked = time.clock_gettime_ns(time.pthread_getcpuclockid(thread.ident))
+        matcher.advance(quote)
+        thread.join()
+        held.append(ended[0] - asked)
+    assert len(held) > 20
+    # The clock also runs while the asking thread waits for a processor, so the middle counts.
+    assert np.median(held) < 100_000, sorted(held)
 
 
 @pytest.mark.parametrize("seconds", [-1, "1", float("nan")], ids=["negative", "text", "nan"])

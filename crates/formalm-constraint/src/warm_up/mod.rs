@@ -13,6 +13,8 @@
 //! machine's lock no longer than work between two checks of a deadline takes, about 0.1 ms. What a
 //! deadline cut short is not cached.
 
+mod typical_tokens;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -21,10 +23,11 @@ use formalm_core::{
     STRING_BLANK, StateId, deadline::Deadline, random_member,
 };
 use formalm_machines::MaskClasses;
-use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
+use formalm_vocabulary::bpe::BpeEncoder;
 
 use crate::constraint::Constraint;
 use crate::epoch::{ConstraintState, StateEpoch};
+use crate::warm_up::typical_tokens::typical_tokens;
 
 /// Number of texts in a row without a new mask after which nothing new is expected. From a study of
 /// 391 schemas.
@@ -113,7 +116,7 @@ impl<K: MaskClasses> Constraint<K> {
     ///
     /// It ends earlier if a matcher of the constraint reads or asks for a mask that is not cached,
     /// at half of the memory limit, and when texts lead to no new masks. Canonical tokens need
-    /// `encoder`; other constraints read the longest tokens.
+    /// `encoder`; other constraints read tokens that most tokenizers would make.
     ///
     /// # Errors
     ///
@@ -208,12 +211,11 @@ impl<K: MaskClasses> WarmUp<'_, K> {
         true
     }
 
-    /// Returns the tokens of a text: canonical ones, or the longest at each place.
+    /// Returns the tokens of a text: canonical ones, or those that most tokenizers would make.
     fn tokens(&self, text: &[u8]) -> Vec<u32> {
-        let vocabulary: &Vocabulary = self.epoch.vocabulary();
         match (self.encoder, std::str::from_utf8(text)) {
             (Some(encoder), Ok(text)) => encoder.encode(text).unwrap_or_default(),
-            _ => longest_tokens(vocabulary, text),
+            _ => typical_tokens(self.epoch.vocabulary(), text),
         }
     }
 
@@ -241,28 +243,6 @@ impl<K: MaskClasses> WarmUp<'_, K> {
         });
         self.words = words;
     }
-}
-
-/// Returns the tokens of a text, the longest one at each place, up to bytes that no token has.
-fn longest_tokens(vocabulary: &Vocabulary, text: &[u8]) -> Vec<u32> {
-    let trie = vocabulary.trie();
-    let (mut tokens, mut rest) = (Vec::new(), text);
-    while let Some((&first, after)) = rest.split_first() {
-        let (mut node, mut longest) = (trie.root_child(first), None);
-        let mut bytes = after.iter();
-        let mut length = 1;
-        while let Some(at) = node {
-            if let Some(&token) = trie.tokens_at(at).first() {
-                longest = Some((token, length));
-            }
-            node = bytes.next().and_then(|&byte| trie.child(at, byte));
-            length += 1;
-        }
-        let Some((token, length)) = longest else { break };
-        tokens.push(token);
-        rest = &rest[length..];
-    }
-    tokens
 }
 
 /// Returns a typical input with its blanks filled, up to the place at which it is refused, the work
