@@ -76,7 +76,12 @@ impl Encoder {
         tokenizer_json: &[u8],
     ) -> PyResult<Encoder> {
         let vocabulary = Arc::clone(&vocabulary.inner);
-        match py.detach(|| BpeEncoder::from_saved(data, &vocabulary, tokenizer_json)) {
+        let read = || {
+            let encoder = BpeEncoder::from_saved(data, &vocabulary, tokenizer_json)?;
+            encoder.prepare(&vocabulary);
+            Ok(encoder)
+        };
+        match py.detach(read) {
             Ok(inner) => Ok(Encoder { inner: Arc::new(inner) }),
             Err(error) => Err(errors::unreadable(py, &error)),
         }
@@ -212,6 +217,7 @@ impl Encoder {
         let made = py.detach(|| {
             let encoder = read()?;
             encoder.check(&vocabulary)?;
+            encoder.prepare(&vocabulary);
             Ok(encoder)
         });
         match made {

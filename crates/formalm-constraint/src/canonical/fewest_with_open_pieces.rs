@@ -11,7 +11,6 @@ use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, TokenOrigin, TokenSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::fewest_tokens::{FewestQuery, token_list};
-use super::joint_targets::fits_kind;
 use super::subsets::SubsetElement;
 use crate::mask::{MaskWords, has, patch};
 
@@ -115,7 +114,7 @@ impl<K: MaskClasses> FewestQuery<'_, K> {
         let encoder = self.context.encoder;
         let splitter_state = self.product.parts(group.product_state).1;
         let in_added = encoder.splitter().is_in_added_token(splitter_state);
-        if !fits_kind(encoder.origin(token), boundary, in_added) {
+        if !encoder.origin(token).fits(boundary, in_added) {
             return None;
         }
         let begins = boundary != Boundary::Inside;

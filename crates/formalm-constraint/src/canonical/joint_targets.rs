@@ -20,6 +20,9 @@ use super::ProductContext;
 use super::language_targets::{LanguageTargetCache, LanguageTargets};
 use crate::mask::{MaskWords, has};
 
+/// Group size, in tokens, up to which they are read one by one. Chosen, not measured.
+const MAX_LISTED_TOKENS: u32 = 8192;
+
 /// Number of slots, a power of two, of the hash-free lookup of targets. Chosen, not measured.
 const RECENT_SLOTS: usize = 256;
 
@@ -139,10 +142,10 @@ pub(crate) fn tokens<K: MaskClasses>(
                 _ => None,
             };
             let settled = free_tokens.as_ref().map(|tokens| &*tokens.settled);
-            walk.listed(transitions, &in_language, (&targets, settled), target);
-            if in_language.groups.iter().any(|(_, tokens)| matches!(**tokens, TokenSet::Mask(_))) {
+            let large = walk.listed(transitions, &in_language, (&targets, settled), target);
+            if !large.is_empty() {
                 let by_target = context.encoder.tokens_by_target(vocabulary, transitions, start);
-                groups = dense(&in_language, &by_target, target);
+                groups = dense(&large, &by_target, target);
             }
             if let Some((tokens, free)) = free_tokens.zip(free) {
                 free.iter_mut().zip(&*tokens.settled).for_each(|(word, more)| *word |= more);
@@ -213,15 +216,14 @@ pub(crate) fn split_by_filter<K: MaskClasses>(
     groups.into_entries().into_iter().map(separate).collect()
 }
 
-/// Intersects the groups of both components where a group is large.
+/// Intersects large groups of the language with those of the splitter.
 fn dense(
-    in_language: &LanguageTargets,
+    in_language: &[(StateId, Vec<u32>)],
     by_target: &TokensByState,
     target: impl Fn(StateId, BoundaryState) -> JointTarget,
 ) -> TargetGroups {
     let mut groups = TargetGroups::new();
-    for (state, tokens) in &in_language.groups {
-        let TokenSet::Mask(words) = &**tokens else { continue };
+    for (state, words) in in_language {
         for (boundaries, group) in by_target {
             let both = group.within(words);
             if !both.is_empty() {
@@ -230,18 +232,6 @@ fn dense(
         }
     }
     groups
-}
-
-/// Returns `true` if a token of this origin may begin at boundary `boundary` and end inside or
-/// outside an added token.
-#[inline]
-pub(crate) fn fits_kind(kind: TokenOrigin, boundary: Boundary, in_added: bool) -> bool {
-    match kind {
-        TokenOrigin::Never => false,
-        TokenOrigin::Added => in_added && boundary == Boundary::Added,
-        TokenOrigin::Merged | TokenOrigin::Byte(_) => !in_added,
-        TokenOrigin::Whole => !in_added && boundary == Boundary::Pretoken,
-    }
 }
 
 impl Default for JointWalk {
@@ -264,25 +254,45 @@ impl JointWalk {
         self.groups.value_mut(at).push(token);
     }
 
-    /// Adds the tokens with a transition whose language group is small, without those in a bitmask.
+    /// Adds the tokens with a transition, without those in a bitmask. Returns the bitmasks of groups
+    /// that are left out because they are large.
     fn listed(
         &mut self,
         transitions: &TokenTransitions,
         in_language: &LanguageTargets,
         (targets, without): (&TransitionTargets, Option<&MaskWords>),
         target: impl Fn(StateId, BoundaryState) -> JointTarget,
-    ) {
+    ) -> Vec<(StateId, Vec<u32>)> {
+        let mut large = Vec::new();
         for (state, tokens) in &in_language.groups {
-            let TokenSet::List(list) = &**tokens else { continue };
-            for &token in list {
-                if without.is_some_and(|without| has(without, token)) {
-                    continue;
-                }
+            let mut add = |token: u32| {
                 if let Some(boundaries) = transitions.target(targets, token) {
                     self.add(target(*state, boundaries), token);
                 }
+            };
+            match &**tokens {
+                TokenSet::List(list) => {
+                    let is_wanted = |token: &&u32| without.is_none_or(|words| !has(words, **token));
+                    list.iter().filter(is_wanted).for_each(|&token| add(token));
+                }
+                TokenSet::Mask(words) => {
+                    let mut words = words.clone();
+                    for (word, without) in words.iter_mut().zip(without.unwrap_or_default()) {
+                        *word &= !without;
+                    }
+                    let count: u32 = words.iter().map(|word| word.count_ones()).sum();
+                    if count > MAX_LISTED_TOKENS {
+                        large.push((*state, words));
+                        continue;
+                    }
+                    TokenSet::Mask(words).find(|token| {
+                        add(token);
+                        None::<()>
+                    });
+                }
             }
         }
+        large
     }
 
     /// Adds the tokens without a transition that begin at a character boundary.
@@ -294,27 +304,17 @@ impl JointWalk {
         boundary: Boundary,
         choice: TokenChoice<'_>,
     ) {
-        let splitter = context.encoder.splitter();
-        for &(token, state) in &in_language.untabulated {
-            if choice.leaves_out(token, boundary) {
-                continue;
-            }
-            let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
-            let splitter_state = bytes.iter().enumerate().try_fold(
-                from.splitter_state,
-                |splitter_state, (at, &byte)| {
-                    splitter.step(
-                        splitter_state,
-                        byte,
-                        if at == 0 { boundary } else { Boundary::Inside },
-                    )
-                },
-            );
-            let kind = context.encoder.origin(token);
-            if let Some(splitter_state) = splitter_state
-                && fits_kind(kind, boundary, splitter.is_in_added_token(splitter_state))
-                && let Some(pretoken) =
-                    context.pretoken_of_group(from.pretoken, token, boundary != Boundary::Inside)
+        if in_language.untabulated.is_empty() {
+            return;
+        }
+        let (encoder, vocabulary) = (context.encoder, context.vocabulary);
+        let tokens = encoder.untabulated_tokens(vocabulary);
+        let start = (from.splitter_state, from.pretoken);
+        let targets = encoder.untabulated_targets(vocabulary, start, boundary);
+        for &(at, state) in &in_language.untabulated {
+            let token = tokens.token(at);
+            if let Some((splitter_state, pretoken)) = targets[at as usize]
+                && !choice.leaves_out(token, boundary)
             {
                 self.add(JointTarget { state, splitter_state, pretoken }, token);
             }
@@ -357,8 +357,7 @@ impl JointWalk {
                 let in_added = splitter.is_in_added_token(splitter_state);
                 for &token in trie.tokens_at(at) {
                     let kind = encoder.origin(token);
-                    if matches!(kind, TokenOrigin::Byte(_)) || !fits_kind(kind, boundary, in_added)
-                    {
+                    if matches!(kind, TokenOrigin::Byte(_)) || !kind.fits(boundary, in_added) {
                         continue;
                     }
                     if let Some(pretoken) = context.pretoken_of_group(

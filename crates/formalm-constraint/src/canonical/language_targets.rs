@@ -29,7 +29,7 @@ pub(crate) struct LanguageTargets {
     pub(crate) loop_class: Option<CoarseCharClass>,
     /// The other tokens with a transition, grouped by target.
     pub(crate) groups: Vec<(StateId, Arc<TokenSet>)>,
-    /// Tokens without a transition that begin at a character boundary.
+    /// The positions of tokens without a transition.
     pub(crate) untabulated: Vec<(u32, StateId)>,
 }
 
@@ -103,8 +103,9 @@ impl LanguageTargetCache {
             groups.extend(state_of(key, first)?.map(|there| (there, tokens)));
         }
         let mut untabulated = Vec::with_capacity(others.len());
-        for (token, key) in others {
-            untabulated.extend(state_of(key, token)?.map(|there| (token, there)));
+        let tokens = context.encoder.untabulated_tokens(vocabulary);
+        for (at, key) in others {
+            untabulated.extend(state_of(key, tokens.token(at))?.map(|there| (at, there)));
         }
         let class_targets = Arc::new(LanguageTargets { loop_class, groups, untabulated });
         let bytes: usize =

@@ -3,7 +3,6 @@
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, SplitterState, TokenOrigin};
 
-use super::joint_targets::fits_kind;
 use super::{NONE, ProductContext};
 
 /// The possible states after some tokens: splitter states with the state of the current pre-token.
@@ -72,7 +71,7 @@ pub(super) fn after<K: MaskClasses>(
             }
         };
         let splitter_state = splitter_state.filter(|&splitter_state| {
-            fits_kind(kind, boundary, splitter.is_in_added_token(splitter_state))
+            kind.fits(boundary, splitter.is_in_added_token(splitter_state))
         })?;
         Some((splitter_state, pretoken))
     })

@@ -29,7 +29,7 @@ pub(super) struct ClassTargets {
     pub(super) stood_in_after: Option<&'static [u8]>,
     /// The tokens with a transition.
     pub(super) groups: Vec<TargetGroup>,
-    /// The tokens without one that begin at a character boundary.
+    /// The tokens without one that begin at a character boundary, by their position among all.
     pub(super) untabulated: Vec<(u32, MaskClassId)>,
 }
 
@@ -240,29 +240,18 @@ impl<K: MaskClasses, S: MaskAutomaton> TargetWalk<'_, K, S> {
         Ok(())
     }
 
-    /// Reads the tokens without a transition. Each begins where it differs from the one before.
+    /// Reads the tokens without a transition.
     fn untabulated(&self, key: MaskClassId) -> Result<Vec<(u32, MaskClassId)>, Error> {
         let ProductContext { vocabulary, encoder, .. } = self.context;
         let mut list = Vec::new();
-        // The mask classes after each byte of the token read last, up to one that is not viable.
-        let (mut last, mut path): (&[u8], Vec<Option<MaskClassId>>) = (&[], vec![Some(key)]);
-        for &token in encoder.untabulated_tokens(vocabulary) {
-            let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-            let common = last.iter().zip(bytes).take_while(|(one, other)| one == other).count();
-            path.truncate(common + 1);
-            while path.len() <= bytes.len()
-                && let Some(&Some(here)) = path.last()
-            {
-                path.push(self.steps.step(here, bytes[path.len() - 1])?);
-            }
-            if path.len() == bytes.len() + 1
-                && !bytes.is_empty()
-                && let Some(&Some(there)) = path.last()
-            {
-                list.push((token, there));
-            }
-            last = bytes;
-        }
+        let tokens = encoder.untabulated_tokens(vocabulary);
+        let live = self.steps.live_bytes(key)?;
+        tokens.read(
+            vocabulary,
+            (key, live.iter()),
+            |here, _, byte| self.steps.step(here, byte),
+            |at, there| list.push((at, there)),
+        )?;
         Ok(list)
     }
 

@@ -42,7 +42,14 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(super) type EarlyTokenPatches = FxHashMap<(bool, u32), Arc<[u32]>>;
 
 /// Early tokens by an element of the spine of their neighbor.
-pub(super) type EarlyPartners = FxHashMap<u32, Vec<u32>>;
+#[derive(Debug, Default)]
+pub(super) struct EarlyPartners {
+    /// The early tokens with one element of a spine.
+    early: Vec<Box<[u32]>>,
+    /// By an element of the neighbor's spine, the lists of those with an element that some rule
+    /// joins to it.
+    lists: FxHashMap<u32, Vec<u32>>,
+}
 
 /// The adjacency relation of the tokens that merging can make.
 #[derive(Debug)]
@@ -62,6 +69,8 @@ pub(crate) struct Adjacency {
     pub(super) patches: ForkSafeMutex<EarlyTokenPatches>,
     /// By side, per element of a spine, the early tokens with an element that some rule joins to it.
     pub(super) early_partners: [SetOnce<EarlyPartners>; 2],
+    /// By side, the positions of the early tokens in its order, ascending.
+    pub(super) early_positions: [SetOnce<Box<[u32]>>; 2],
 }
 
 /// The last merge that makes a token.
@@ -87,6 +96,7 @@ impl Adjacency {
             before: AdjacencySide::default(),
             patches: ForkSafeMutex::default(),
             early_partners: Default::default(),
+            early_positions: Default::default(),
         };
         for (token, derivation) in derivations {
             adjacency.reachable[*token as usize] = true;
@@ -267,13 +277,30 @@ impl Adjacency {
         // patch lists the forbidden ones.
         let patch = self.patch(token, after);
         if !self.early[token as usize] {
-            self.forbidden_by_intervals(token, after, &mut |tokens| {
-                for &token in tokens.iter().filter(|&&token| !self.early[token as usize]) {
-                    each(&[token]);
+            let (order, early) = (self.order(after), self.early_positions(after));
+            self.for_each_interval(token, after, |mut start, end| {
+                let first = early.partition_point(|&at| at < start);
+                for &at in early[first..].iter().take_while(|&&at| at < end) {
+                    if start < at {
+                        each(&order[start as usize..at as usize]);
+                    }
+                    start = at + 1;
+                }
+                if start < end {
+                    each(&order[start as usize..end as usize]);
                 }
             });
         }
         each(&patch);
+    }
+
+    /// Returns the positions of the early tokens in the order of one side.
+    fn early_positions(&self, after: bool) -> &[u32] {
+        self.early_positions[usize::from(after)].get_or_init(|| {
+            let order = self.order(after).iter().enumerate();
+            let early = order.filter(|(_, token)| self.early[**token as usize]);
+            early.map(|(at, _)| at as u32).collect()
+        })
     }
 
     /// Returns the early tokens and the patch of a token. Returns `None` if intervals alone decide.
@@ -358,22 +385,27 @@ impl Adjacency {
     /// spine of `token`. Others may stand next to it.
     fn early_candidates(&self, token: u32, after: bool) -> Vec<u32> {
         let partners = self.early_partners[usize::from(after)].get_or_init(|| {
-            let mut elements: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+            let mut elements: Vec<(u32, u32)> = Vec::new();
             for &early in &self.early_tokens {
-                self.spine(early, !after)
-                    .for_each(|one| elements.entry(one).or_default().push(early));
+                elements.extend(self.spine(early, !after).map(|element| (element, early)));
             }
+            elements.sort_unstable();
+            // The intervals of an element on the other side begin at what rules join to it.
+            let side = if after { &self.before } else { &self.after };
             let mut partners = EarlyPartners::default();
-            for (left, right) in self.rules.pairs() {
-                let (near, far) = if after { (left, right) } else { (right, left) };
-                if let Some(early) = elements.get(&far) {
-                    partners.entry(near).or_default().extend_from_slice(early);
+            for of_element in elements.chunk_by(|one, other| one.0 == other.0) {
+                let list = partners.early.len() as u32;
+                partners.early.push(of_element.iter().map(|pair| pair.1).collect());
+                for interval in side.of(of_element[0].0) {
+                    let near = side.order[interval.start as usize];
+                    partners.lists.entry(near).or_default().push(list);
                 }
             }
             partners
         });
-        let near = self.spine(token, after).filter_map(|one| partners.get(&one));
-        let mut list: Vec<u32> = near.flatten().copied().collect();
+        let near = self.spine(token, after).filter_map(|one| partners.lists.get(&one));
+        let early = near.flatten().flat_map(|&list| &partners.early[list as usize]);
+        let mut list: Vec<u32> = early.copied().collect();
         list.sort_unstable();
         list.dedup();
         list

@@ -34,6 +34,20 @@ pub enum TokenOrigin {
     Never,
 }
 
+impl TokenOrigin {
+    /// Returns `true` if a token of this origin may begin at a boundary and end inside or outside an
+    /// added token.
+    #[inline]
+    pub fn fits(self, boundary: Boundary, in_added: bool) -> bool {
+        match self {
+            TokenOrigin::Never => false,
+            TokenOrigin::Added => in_added && boundary == Boundary::Added,
+            TokenOrigin::Merged | TokenOrigin::Byte(_) => !in_added,
+            TokenOrigin::Whole => !in_added && boundary == Boundary::Pretoken,
+        }
+    }
+}
+
 /// Tokens by the bytes of their string.
 type ByText = FxHashMap<Vec<u8>, u32>;
 

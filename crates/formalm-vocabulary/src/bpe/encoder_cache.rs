@@ -1,6 +1,7 @@
 //! Lazily computed tables of an encoder over its vocabulary, shared by all constraints.
 
 use std::any::Any;
+use std::convert::Infallible;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -10,9 +11,11 @@ use rustc_hash::FxHashSet;
 use super::encoder::{BpeEncoder, TokenOrigin};
 use super::free_text::FreeTokens;
 use super::pretokenizer::boundary_automaton::{Boundary, BoundaryState};
+use super::pretokenizer::pretoken_splitter::SplitterState;
 use super::token_set::TokenSet;
 use super::token_transitions::{TokenTransitions, TransitionTargets};
 use super::tokens_by_char_class_exit::{CoarseCharClass, ExitTargets};
+use super::whole_tokens::PretokenState;
 use crate::normalization::FilterState;
 use crate::unigram::PieceEnds;
 use crate::{Vocabulary, VocabularyExtension};
@@ -28,18 +31,109 @@ pub type TokensByState = [(BoundaryState, TokenSet)];
 #[derive(Debug)]
 pub(super) struct TransitionTables {
     transitions: Option<TokenTransitions>,
-    /// Tokens without a transition that do not begin inside a character.
-    untabulated: Vec<u32>,
+    untabulated: UntabulatedTokens,
     /// With a normalizer, the state of its filter after each token with a transition.
     filter_states: Vec<FilterState>,
     /// The pieces of a model with open pieces.
     piece_ends: PieceEnds,
     targets: ByteBudgetCache<(BoundaryState, Boundary), TransitionTargets>,
+    untabulated_targets:
+        ByteBudgetCache<(SplitterState, PretokenState, Boundary), UntabulatedTargets>,
     by_target: ByteBudgetCache<(BoundaryState, Boundary), TokensByState>,
     exits: ByteBudgetCache<CoarseCharClass, ExitTargets>,
     /// Tokens within a character class, by the state they lead to.
     targets_within_class:
         ByteBudgetCache<(CoarseCharClass, BoundaryState, Boundary), TokensByState>,
+}
+
+/// The states that the tokens without a transition lead to, in their order.
+pub type UntabulatedTargets = [Option<(SplitterState, PretokenState)>];
+
+/// The tokens without a transition that do not begin inside a character, in the order of their
+/// bytes.
+#[derive(Debug, Default)]
+pub struct UntabulatedTokens {
+    tokens: Vec<u32>,
+    /// Per token, the number of bytes that it shares with the one before.
+    shared: Vec<u16>,
+    /// Per first byte, the position of the first token that does not begin with a lower byte.
+    starts: Vec<u32>,
+}
+
+impl UntabulatedTokens {
+    fn new(vocabulary: &Vocabulary, mut tokens: Vec<u32>) -> UntabulatedTokens {
+        let bytes = |token: u32| vocabulary.token_bytes(token).unwrap_or_default();
+        tokens.retain(|&token| !bytes(token).is_empty());
+        tokens.sort_by_key(|&token| bytes(token));
+        let mut last: &[u8] = &[];
+        let shared = tokens.iter().map(|&token| {
+            let pairs = last.iter().zip(bytes(token));
+            let count = pairs.take_while(|(one, other)| one == other).count();
+            last = bytes(token);
+            u16::try_from(count).unwrap_or(u16::MAX)
+        });
+        let shared = shared.collect();
+        let begins_below = |byte: u32, token: u32| u32::from(bytes(token)[0]) < byte;
+        let starts = (0..=256)
+            .map(|byte| tokens.partition_point(|&token| begins_below(byte, token)) as u32)
+            .collect();
+        UntabulatedTokens { tokens, shared, starts }
+    }
+
+    /// Returns the token at a position.
+    pub fn token(&self, at: u32) -> u32 {
+        self.tokens[at as usize]
+    }
+
+    /// Reads the tokens that begin with some bytes from a state: `step` reads the byte at an offset.
+    /// Passes the position of each token that can be read, and the state after it, to `each`.
+    /// Common beginnings are read once.
+    ///
+    /// # Errors
+    ///
+    /// Those of `step`.
+    pub fn read<S: Copy, E>(
+        &self,
+        vocabulary: &Vocabulary,
+        (from, first_bytes): (S, impl Iterator<Item = u8>),
+        mut step: impl FnMut(S, usize, u8) -> Result<Option<S>, E>,
+        mut each: impl FnMut(u32, S),
+    ) -> Result<(), E> {
+        let mut path: Vec<S> = vec![from];
+        for first in first_bytes {
+            let first = usize::from(first);
+            let (start, end) = (self.starts[first] as usize, self.starts[first + 1] as usize);
+            // Number of bytes of the last token that was read, as far as they can be read.
+            path.truncate(1);
+            // Number of bytes of a beginning that cannot be read.
+            let mut refused = usize::MAX;
+            for at in start..end {
+                let shared = usize::from(self.shared[at]);
+                if at > start && shared >= refused {
+                    continue;
+                }
+                refused = usize::MAX;
+                let bytes = vocabulary.token_bytes(self.tokens[at]).unwrap_or_default();
+                path.truncate(if at > start { shared + 1 } else { 1 });
+                while path.len() <= bytes.len() {
+                    let offset = path.len() - 1;
+                    let Some(next) = step(path[offset], offset, bytes[offset])? else {
+                        refused = path.len();
+                        break;
+                    };
+                    path.push(next);
+                }
+                if refused == usize::MAX {
+                    each(at as u32, path[bytes.len()]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        6 * self.tokens.len() + 4 * self.starts.len()
+    }
 }
 
 /// A cache that threads share; values are computed without its lock.
@@ -75,16 +169,58 @@ impl<K: Copy + Eq + Hash, V: ?Sized> ByteBudgetCache<K, V> {
 }
 
 impl BpeEncoder {
+    /// Builds the tables that every mask needs, which otherwise the first one does.
+    pub fn prepare(&self, vocabulary: &Vocabulary) {
+        self.transition_tables(vocabulary.without_special_bytes());
+    }
+
     /// Returns the transition functions of the tokens that merging makes, given their vocabulary.
     /// Returns `None` if there are too many distinct ones.
     pub fn token_transitions(&self, vocabulary: &Vocabulary) -> Option<&TokenTransitions> {
         self.transition_tables(vocabulary).transitions.as_ref()
     }
 
-    /// Returns the tokens without a transition, in the order of their bytes, except byte tokens and
-    /// tokens that begin inside a character.
-    pub fn untabulated_tokens(&self, vocabulary: &Vocabulary) -> &[u32] {
+    /// Returns the tokens without a transition, except byte tokens and tokens that begin inside a
+    /// character.
+    pub fn untabulated_tokens(&self, vocabulary: &Vocabulary) -> &UntabulatedTokens {
         &self.transition_tables(vocabulary).untabulated
+    }
+
+    /// Returns the states that the tokens without a transition lead to from a state between
+    /// characters, if `boundary` stands before the first byte. The state of a pre-token with open
+    /// pieces is left open.
+    pub fn untabulated_targets(
+        &self,
+        vocabulary: &Vocabulary,
+        (state, pretoken): (SplitterState, PretokenState),
+        boundary: Boundary,
+    ) -> Arc<UntabulatedTargets> {
+        let begins = boundary != Boundary::Inside;
+        let is_plain = begins || self.has_open_pieces();
+        let pretoken = if is_plain { PretokenState::PLAIN } else { pretoken };
+        let tables = self.transition_tables(vocabulary);
+        tables.untabulated_targets.get_or_insert_with((state, pretoken, boundary), || {
+            let (splitter, tokens) = (self.splitter(), &tables.untabulated);
+            let mut targets = vec![None; tokens.tokens.len()];
+            let step = |state, at, byte| {
+                let boundary = if at == 0 { boundary } else { Boundary::Inside };
+                Ok::<_, Infallible>(splitter.step(state, byte, boundary))
+            };
+            let each = |at: u32, state: SplitterState| {
+                let token = tokens.token(at);
+                let in_added = splitter.is_in_added_token(state);
+                let pretoken = match self.has_open_pieces() {
+                    true => Some(PretokenState::PLAIN),
+                    false => self.whole_tokens.step(pretoken, token, begins),
+                };
+                if self.origin(token).fits(boundary, in_added) {
+                    targets[at as usize] = pretoken.map(|pretoken| (state, pretoken));
+                }
+            };
+            let Ok(()) = tokens.read(vocabulary, (state, 0..=255), step, each);
+            let bytes = size_of_val(&targets[..]);
+            (targets.into(), bytes)
+        })
     }
 
     /// Returns the state of the normalizer's filter after a token with a transition. It does not
@@ -202,9 +338,8 @@ impl BpeEncoder {
                     && !transitions.as_ref().is_some_and(|transitions| transitions.has(*token))
                     && (self.origin(*token) == TokenOrigin::Added || !unstable.contains(token))
             };
-            let mut untabulated: Vec<u32> =
-                (0..self.origins.len() as u32).filter(is_untabulated).collect();
-            untabulated.sort_by_key(|&token| vocabulary.token_bytes(token));
+            let untabulated = (0..self.origins.len() as u32).filter(is_untabulated).collect();
+            let untabulated = UntabulatedTokens::new(vocabulary, untabulated);
             let filter_states = filter_states
                 .drain(..)
                 .map(|state| state.unwrap_or(FilterState::WEAKEST))
@@ -213,13 +348,15 @@ impl BpeEncoder {
                 true => PieceEnds::default(),
                 false => PieceEnds::new(vocabulary, merged),
             };
-            let (targets, by_target, exits, targets_within_class) = Default::default();
+            let (targets, untabulated_targets, by_target) = Default::default();
+            let (exits, targets_within_class) = Default::default();
             TransitionTables {
                 transitions,
                 untabulated,
                 filter_states,
                 piece_ends,
                 targets,
+                untabulated_targets,
                 by_target,
                 exits,
                 targets_within_class,
@@ -274,9 +411,11 @@ impl BpeEncoder {
     pub(super) fn shared_bytes(&self) -> usize {
         let tables = self.transition_tables.get().map_or(0, |tables| {
             tables.transitions.as_ref().map_or(0, TokenTransitions::memory_bytes)
-                + 4 * (tables.untabulated.len() + tables.filter_states.len())
+                + tables.untabulated.memory_bytes()
+                + 4 * tables.filter_states.len()
                 + tables.piece_ends.memory_bytes()
                 + tables.targets.memory_bytes()
+                + tables.untabulated_targets.memory_bytes()
                 + tables.by_target.memory_bytes()
                 + tables.exits.memory_bytes()
                 + tables.targets_within_class.memory_bytes()

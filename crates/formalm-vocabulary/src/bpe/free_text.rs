@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::ForkSafeMutex;
+use formalm_core::{ForkSafeMutex, Interner};
 use rustc_hash::FxHashMap;
 
 use super::encoder::{BpeEncoder, TokenOrigin};
@@ -28,6 +28,10 @@ use crate::{MaskWords, Vocabulary};
 /// Maximum number of states whose continuations are kept; beyond it all are dropped. Bounds memory;
 /// chosen, not measured.
 const MAX_STATES: usize = 1 << 14;
+
+/// Maximum number of pairs of a token and a list whose answer is kept; beyond it all are dropped.
+/// Bounds memory; chosen, not measured.
+const MAX_FOLLOWED: usize = 1 << 16;
 
 /// The tokens of characters in a class, and of such characters up to inside one beyond ASCII.
 #[derive(Debug)]
@@ -48,8 +52,11 @@ pub(super) struct FreeTextTables {
 impl FreeTextTables {
     pub(super) fn memory_bytes(&self) -> usize {
         let known = self.continuations.lock();
-        let lists = known.by_state.values().map(|list| 48 + 4 * list.len());
-        self.tokens.memory_bytes() + lists.sum::<usize>() + 24 * known.goes_on.len()
+        let lists = known.lists.iter().map(|list| 48 + 4 * list.len());
+        self.tokens.memory_bytes()
+            + lists.sum::<usize>()
+            + 32 * (known.goes_on.len() + known.by_state.len())
+            + 12 * known.follows.len()
     }
 }
 
@@ -59,8 +66,12 @@ struct Continuations {
     /// Between characters: whether some character begins a pre-token behind which every text may
     /// follow.
     goes_on: FxHashMap<(u128, BoundaryState), bool>,
-    /// Inside a character: tokens of one byte with which the text goes on.
-    by_state: FxHashMap<(u128, BoundaryState), Arc<[u32]>>,
+    /// Inside a character: the list of tokens of one byte with which the text goes on.
+    by_state: FxHashMap<(u128, BoundaryState), u32>,
+    /// The distinct lists.
+    lists: Interner<Arc<[u32]>>,
+    /// Per list and token, whether one of the list may follow the token.
+    follows: FxHashMap<(u32, u32), bool>,
 }
 
 impl FreeTextTables {
@@ -95,7 +106,9 @@ impl FreeTextTables {
         let (ascii, is_wide) = class;
         let exits = encoder.exit_targets(vocabulary, transitions, class);
         let known = &mut *self.continuations.lock();
-        if known.by_state.len() + known.goes_on.len() > MAX_STATES {
+        if known.by_state.len() + known.goes_on.len() > MAX_STATES
+            || known.follows.len() > MAX_FOLLOWED
+        {
             *known = Continuations::default();
         }
         let mut settled = vec![0; transitions.all().len()];
@@ -161,18 +174,17 @@ impl Continuations {
         state: BoundaryState,
         last: u32,
     ) -> bool {
-        let continuations = self.continuations(encoder, ascii, state);
-        continuations.iter().any(|&next| encoder.may_follow(last, next))
+        let list = self.continuations(encoder, ascii, state);
+        let Continuations { lists, follows, .. } = self;
+        *follows
+            .entry((list, last))
+            .or_insert_with(|| lists.get(list).iter().any(|&next| encoder.may_follow(last, next)))
     }
 
-    fn continuations(
-        &mut self,
-        encoder: &BpeEncoder,
-        ascii: u128,
-        state: BoundaryState,
-    ) -> Arc<[u32]> {
-        if let Some(known) = self.by_state.get(&(ascii, state)) {
-            return Arc::clone(known);
+    /// Returns the number of the list of tokens of one byte with which the text goes on.
+    fn continuations(&mut self, encoder: &BpeEncoder, ascii: u128, state: BoundaryState) -> u32 {
+        if let Some(&known) = self.by_state.get(&(ascii, state)) {
+            return known;
         }
         let boundaries = encoder.splitter.boundaries();
         let mut found = Vec::new();
@@ -188,9 +200,9 @@ impl Continuations {
                 }
             }
         }
-        let found: Arc<[u32]> = found.into();
-        self.by_state.insert((ascii, state), Arc::clone(&found));
-        found
+        let list = self.lists.intern(found.into());
+        self.by_state.insert((ascii, state), list);
+        list
     }
 }
 

@@ -74,11 +74,6 @@ impl MergeRules {
         }
     }
 
-    /// Returns the pairs that rules join.
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.list.iter().map(|&(left, right, _)| (left, right))
-    }
-
     /// Returns the rule of a pair.
     #[inline]
     pub(crate) fn get(&self, left: u32, right: u32) -> Option<MergeRule> {

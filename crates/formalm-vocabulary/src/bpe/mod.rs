@@ -34,7 +34,7 @@ mod transition_interner;
 mod whole_tokens;
 
 pub use encoder::{BpeEncoder, TokenOrigin};
-pub use encoder_cache::TokensByState;
+pub use encoder_cache::{TokensByState, UntabulatedTargets, UntabulatedTokens};
 pub use free_text::FreeTokens;
 pub use lost_text::LostText;
 pub use pretokenizer::boundary_automaton::{BOUNDARIES, Boundary, BoundaryState};

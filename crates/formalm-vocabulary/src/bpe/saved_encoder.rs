@@ -199,7 +199,7 @@ fn read_adjacency(
         .collect();
     let rules = MergeRules::new(joined);
     let patches = ForkSafeMutex::default();
-    let early_partners = Default::default();
+    let (early_partners, early_positions) = Default::default();
     Ok(Adjacency {
         left,
         right,
@@ -212,6 +212,7 @@ fn read_adjacency(
         before,
         patches,
         early_partners,
+        early_positions,
     })
 }
 

@@ -9,8 +9,6 @@
 //!
 //! [`BpeEncoder::encode_rest`]: formalm_vocabulary::bpe::BpeEncoder::encode_rest
 
-use std::sync::Arc;
-
 use formalm_core::{Error, ReadingHints, Resource, deadline::check_deadline};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, TokenSet};
@@ -21,7 +19,7 @@ use super::super::product::{Product, ProductState};
 use super::super::subsets::SubsetElement;
 use super::super::{MAX_STEPS, ProductContext};
 use super::completions::Completions;
-use super::{ElementGroups, Liveness, MAX_POSITIONS};
+use super::{Liveness, MAX_POSITIONS};
 use crate::mask::{MaskWords, patch};
 
 /// The state of the pre-token before a token, and the boundary before the token.
@@ -79,28 +77,6 @@ impl Liveness {
             }
         }
         Ok(())
-    }
-
-    /// Returns the tokens that may follow an element at a boundary, grouped by target. They do not
-    /// depend on open pieces, so the elements of a product state share them.
-    fn kept_groups<K: MaskClasses>(
-        &mut self,
-        context: ProductContext<'_, K>,
-        product: &mut Product,
-        (element, boundary): (SubsetElement, Boundary),
-        choice: TokenChoice<'_>,
-    ) -> Result<Arc<ElementGroups>, Error> {
-        let key = (element.product_state, boundary);
-        let is_kept = choice == TokenChoice::All;
-        if is_kept && let Some(known) = self.kept_groups.get(&key) {
-            return Ok(known);
-        }
-        let groups = Arc::new(self.groups(context, product, (element, boundary), choice)?);
-        if is_kept {
-            let bytes = groups.iter().map(|(_, tokens)| 24 + tokens.memory_bytes()).sum();
-            self.kept_groups.insert(key, Arc::clone(&groups), bytes);
-        }
-        Ok(groups)
     }
 
     /// Sets the live tokens of a group with one target.

@@ -11,7 +11,7 @@
 
 use formalm_core::{ByteSet, Error, LazyDfa, deadline::check_deadline};
 use formalm_machines::{MaskClasses, SPECIAL_BYTE};
-use formalm_vocabulary::bpe::BpeEncoder;
+use formalm_vocabulary::bpe::{Boundary, BpeEncoder};
 use formalm_vocabulary::unigram::OpenPieces;
 
 use super::super::ProductContext;
@@ -102,6 +102,17 @@ impl Completions {
         }
         let live = context.machine.live_bytes(state)?;
         for next in live.iter().filter(|&next| is_apart(next)) {
+            if context.encoder.encodes_all() {
+                // Whatever completes the language after a boundary has canonical tokens.
+                let step = (next, Boundary::Inside);
+                if let Some(after) = product.step(context, product_state, step)?
+                    && product.is_productive(context, after)?
+                {
+                    self.safe.insert(next);
+                    return Ok(true);
+                }
+                continue;
+            }
             if self.tried.len() == MAX_KEPT {
                 break;
             }

@@ -205,13 +205,14 @@ impl Liveness {
             check_deadline()?;
             let (element, last, _) = visited[at];
             let from = (element, Boundary::Inside);
-            let groups = self.groups(context, product, from, TokenChoice::All)?;
+            let groups = self.kept_groups(context, product, from, TokenChoice::All)?;
             if let Some((next, token)) = first_clean(context, product, &groups, last)? {
                 visited.push((next, token, at));
                 self.learn_from(&visited);
                 return Ok(true);
             }
-            for (next, tokens) in groups {
+            for (next, tokens) in &*groups {
+                let next = *next;
                 let mut fitting = Vec::new();
                 tokens.find(|token| {
                     if context.encoder.may_follow(last, token) && seen.insert((next, token)) {
@@ -272,6 +273,30 @@ impl Liveness {
         choice: TokenChoice<'_>,
     ) -> Result<ElementGroups, Error> {
         self.groups_besides(context, product, from, choice, None)
+    }
+
+    /// Returns the tokens that may follow an element at a boundary, grouped by target. They are
+    /// kept for states of pre-tokens that most elements share. Groups do not depend on open pieces.
+    fn kept_groups<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        (element, boundary): (SubsetElement, Boundary),
+        choice: TokenChoice<'_>,
+    ) -> Result<Arc<ElementGroups>, Error> {
+        let key = (element.product_state, boundary);
+        let is_plain =
+            context.encoder.has_open_pieces() || element.pretoken == PretokenState::PLAIN;
+        let is_kept = is_plain && choice == TokenChoice::All;
+        if is_kept && let Some(known) = self.kept_groups.get(&key) {
+            return Ok(known);
+        }
+        let groups = Arc::new(self.groups(context, product, (element, boundary), choice)?);
+        if is_kept {
+            let bytes = groups.iter().map(|(_, tokens)| 24 + tokens.memory_bytes()).sum();
+            self.kept_groups.insert(key, Arc::clone(&groups), bytes);
+        }
+        Ok(groups)
     }
 
     /// Returns the same groups without the tokens after which free text goes on in every language.

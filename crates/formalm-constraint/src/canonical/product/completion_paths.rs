@@ -38,7 +38,8 @@ struct PathStep {
 impl Product {
     /// Returns the bytes of a completion that belong to the current pre-token. The completion is
     /// found in the language alone and then checked against the splitter. `first` fixes its first
-    /// byte. A result of `None` proves nothing.
+    /// byte. A result of `None` proves nothing. If all texts have canonical tokens, the bytes may end
+    /// where no token spans two characters.
     pub(crate) fn rest_of_pretoken<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
@@ -85,6 +86,14 @@ impl Product {
             step: (0, Boundary::Inside),
             crosses_pretoken: false,
         }]];
+        let splits = |before: u8, byte: u8| {
+            crosses_pretoken
+                && byte & 0xc0 != 0x80
+                && byte != SPECIAL_BYTE
+                && context.encoder.encodes_all()
+                && !context.encoder.may_adjoin(before, byte)
+        };
+        let mut before: Option<u8> = None;
         loop {
             check_deadline()?;
             let last = layers.len() - 1;
@@ -107,6 +116,15 @@ impl Product {
                     None => return Ok(None),
                 },
             };
+            if before.replace(byte).is_some_and(|before| splits(before, byte)) {
+                for at in 0..layers[last].len() {
+                    if self.is_productive(context, layers[last][at].product_state)? {
+                        layers[last].swap(0, at);
+                        self.learn(&layers);
+                        return Ok(Some(layers));
+                    }
+                }
+            }
             let layer = if byte == SPECIAL_BYTE {
                 let Some(after) = self.after_special_token(context, next)? else { return Ok(None) };
                 next = after;
