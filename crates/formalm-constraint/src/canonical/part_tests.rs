@@ -18,14 +18,14 @@ use super::{CanonicalMasks, NONE, TextBegin, tests::file};
 use crate::mask::Mask;
 
 /// A tokenizer, and the constraints over it share one encoder.
-struct Tokenizer {
-    vocabulary: Arc<Vocabulary>,
-    encoder: Arc<BpeEncoder>,
+pub(super) struct Tokenizer {
+    pub(super) vocabulary: Arc<Vocabulary>,
+    pub(super) encoder: Arc<BpeEncoder>,
 }
 
 impl Tokenizer {
     /// Returns a tokenizer with pieces around the punctuation of JSON.
-    fn new() -> Tokenizer {
+    pub(super) fn new() -> Tokenizer {
         let pieces = [
             "\",", "\":", "Ġ\"", "{\"", "\"}", ",\"", ":\"", "},", "},Ġ\"", "\",Ġ\"", "\",\"",
             "\"\"", "\"$", "\"_", "ab", "bc", "abc", "12", "34", "12,", "3,", "Ġa", "Ġ1", "a\"",
@@ -46,13 +46,13 @@ impl Tokenizer {
 }
 
 /// A schema's canonical masks.
-struct Schema {
-    keys: SchemaMaskClasses,
-    masks: CanonicalMasks<SchemaMaskClasses>,
+pub(super) struct Schema {
+    pub(super) keys: SchemaMaskClasses,
+    pub(super) masks: CanonicalMasks<SchemaMaskClasses>,
 }
 
 impl Schema {
-    fn new(tokenizer: &Tokenizer, schema: &str, options: JsonSchemaOptions) -> Schema {
+    pub(super) fn new(tokenizer: &Tokenizer, schema: &str, options: JsonSchemaOptions) -> Schema {
         let document = Document::read(schema).unwrap();
         let limits = JsonSchemaLimits::default();
         let machine = SchemaAutomaton::new(&document, &[], options, limits).unwrap();
@@ -67,7 +67,7 @@ impl Schema {
 
     /// Compares the masks along the canonical tokens of a text with those of another constraint
     /// that shares nothing.
-    fn check(&self, tokenizer: &Tokenizer, alone: &Schema, text: &str) {
+    pub(super) fn check(&self, tokenizer: &Tokenizer, alone: &Schema, text: &str) {
         let tokens = tokenizer.encoder.encode(text).unwrap();
         let words = tokenizer.vocabulary.len().div_ceil(32);
         let mut here = (self.masks.start(), NONE);
@@ -99,7 +99,7 @@ impl Schema {
     }
 }
 
-fn layout(separator: &str, colon: &str, indent: Option<&str>) -> JsonSchemaOptions {
+pub(super) fn layout(separator: &str, colon: &str, indent: Option<&str>) -> JsonSchemaOptions {
     let white = |text: &str| Whitespace::parse(text).unwrap();
     let layout = WhitespaceLayout {
         indent: indent.map(white),
@@ -110,7 +110,7 @@ fn layout(separator: &str, colon: &str, indent: Option<&str>) -> JsonSchemaOptio
     JsonSchemaOptions { layout: Some(layout), ..JsonSchemaOptions::default() }
 }
 
-fn object(properties: &[(&str, &str)]) -> String {
+pub(super) fn object(properties: &[(&str, &str)]) -> String {
     let listed: Vec<String> =
         properties.iter().map(|(name, schema)| format!("{name:?}: {schema}")).collect();
     let names: Vec<String> = properties.iter().map(|(name, _)| format!("{name:?}")).collect();
@@ -122,7 +122,7 @@ fn object(properties: &[(&str, &str)]) -> String {
     )
 }
 
-const KINDS: [(&str, &[&str]); 12] = [
+pub(super) const KINDS: [(&str, &[&str]); 14] = [
     (
         r#"{"type": "string"}"#,
         &[r#""""#, r#""abc de""#, r#""a's é\n""#, r#""...""#, r#""12 ab-12""#],
@@ -138,10 +138,12 @@ const KINDS: [(&str, &[&str]); 12] = [
     (r#"{"type": "boolean"}"#, &["true", "false"]),
     (r#"{"enum": ["ab", "a,b", 12, null]}"#, &[r#""a,b""#, "12", "null"]),
     (r#"{"type": "array", "items": {"type": "string"}}"#, &["[]", r#"["a", "abc"]"#]),
+    (r#"{"type": "integer", "minimum": 3, "maximum": 120}"#, &["7", "12", "120"]),
+    (r#"{"type": "number", "minimum": -1, "exclusiveMaximum": 20}"#, &["-0.12", "12.34", "0"]),
 ];
 
 /// Surroundings that differ in one thing each: what follows, its spelling, and the order.
-fn surroundings() -> Vec<(Vec<&'static str>, JsonSchemaOptions)> {
+pub(super) fn surroundings() -> Vec<(Vec<&'static str>, JsonSchemaOptions)> {
     let compact = layout("", "", None);
     let spaced = layout(" ", " ", None);
     vec![
@@ -166,14 +168,14 @@ fn surroundings() -> Vec<(Vec<&'static str>, JsonSchemaOptions)> {
     ]
 }
 
-fn accepts(keys: &SchemaMaskClasses, text: &str) -> bool {
+pub(super) fn accepts(keys: &SchemaMaskClasses, text: &str) -> bool {
     let machine = keys.machine();
     let end = machine.walk(machine.start(), text.as_bytes()).unwrap();
     end.is_ok_and(|end| machine.is_accepting(end))
 }
 
 /// Writes the object in a layout.
-fn written(names: &[&str], values: &[&str], options: &JsonSchemaOptions) -> String {
+pub(super) fn written(names: &[&str], values: &[&str], options: &JsonSchemaOptions) -> String {
     let blank = |text: Whitespace| {
         (0..=2).map(|n| " ".repeat(n)).find(|blanks| Whitespace::parse(blanks) == Some(text))
     };
@@ -219,8 +221,9 @@ fn shared_masks_are_those_of_each_context() {
 fn a_second_schema_of_the_same_types_computes_nothing_inside_its_parts() {
     let tokenizer = Tokenizer::new();
     let options = layout(" ", " ", None);
-    let kinds = [0, 1, 4, 6, 7, 8];
-    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m"];
+    let kinds = [0, 1, 4, 6, 7, 8, 12, 13];
+    let names =
+        ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"];
     // Each kind occurs twice, so that each is followed by another name and by another kind.
     let walk = |order: &[usize], shift: usize| {
         let names: Vec<&str> =
