@@ -2,6 +2,7 @@
 //!
 //! What was saved of two small tokenizers is changed in some places and given a true checksum: that
 //! finds damage and keeps nobody out. Where it is still read, all that is asked of an encoder is asked.
+//! The tokens inside a part of a language are saved with it.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
@@ -29,10 +30,14 @@ static SAVED: LazyLock<Vec<Saved>> = LazyLock::new(|| {
     let made = [byte_level(), byte_fallback()].map(|file| {
         let file = file.as_bytes();
         let vocabulary = Vocabulary::from_tokenizer_json(file, None).expect("a vocabulary");
-        let encoder = BpeEncoder::from_tokenizer_json(file).expect("an encoder");
+        let vocabulary = Arc::new(vocabulary);
+        let encoder = Arc::new(BpeEncoder::from_tokenizer_json(file).expect("an encoder"));
+        let constraint = constraint(Arc::clone(&encoder), &vocabulary).expect("a constraint");
+        let texts = ["", "a", " the"].map(|text| text.as_bytes().to_vec());
+        constraint.current().prepare_part(b"", &texts).expect("a small part");
         let data = encoder.save(&vocabulary, NAME);
         let chosen = START + 8 + vocabulary.fingerprint().len() + 8 + 16;
-        Saved { vocabulary: Arc::new(vocabulary), data, chosen }
+        Saved { vocabulary, data, chosen }
     });
     made.into()
 });
@@ -136,19 +141,19 @@ fn ask(encoder: &BpeEncoder, vocabulary: &Vocabulary) {
     }
 }
 
-fn masks(encoder: BpeEncoder, vocabulary: &Arc<Vocabulary>) {
+fn constraint(encoder: Arc<BpeEncoder>, vocabulary: &Arc<Vocabulary>) -> Option<Constraint> {
     let pattern =
         parse("(the|then| a|\u{e9})*[0-9]", PatternDialect::Python, PatternFlags::default());
     let expression = Expression::pattern(pattern.expect("a pattern"));
     let machine =
         Arc::new(Automaton::new(&expression, AutomatonLimits::default()).expect("a machine"));
     let keys = RegularMaskClasses::new(machine, vocabulary.longest_token_bytes());
-    let (vocabulary, encoder) = (Arc::clone(vocabulary), Arc::new(encoder));
-    let Ok(made) =
-        Constraint::canonical_over(keys, vocabulary, encoder, 1 << 20, TextBegin::Anywhere)
-    else {
-        return;
-    };
+    let vocabulary = Arc::clone(vocabulary);
+    Constraint::canonical_over(keys, vocabulary, encoder, 1 << 20, TextBegin::Anywhere).ok()
+}
+
+fn masks(encoder: BpeEncoder, vocabulary: &Arc<Vocabulary>) {
+    let Some(made) = constraint(Arc::new(encoder), vocabulary) else { return };
     let mut matcher = Matcher::new(Arc::new(made));
     for _ in 0..4 {
         let mut words = vec![0; matcher.constraint().words()];

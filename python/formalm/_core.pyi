@@ -394,6 +394,12 @@ class Encoder:
         """What :meth:`save` wrote, for the same vocabulary and tokenizer."""
     def save(self, vocabulary: Vocabulary, tokenizer_json: bytes) -> bytes:
         """The encoder as bytes, for this tokenizer's file."""
+    def prepare_types(self, vocabulary: Vocabulary) -> int:
+        """Prepares the insides of common types for all constraints; the number of new positions."""
+    @property
+    def part_counts(self) -> tuple[int, int, int]:
+        """Positions inside parts that are prepared, that constraints needed and were, and that
+        constraints needed and were not."""
     @staticmethod
     def from_tiktoken(encoding: bytes, vocabulary: Vocabulary) -> Encoder:
         """From JSON with a pattern, ranks by tokens in base 64, and the offset of ids."""

@@ -11,6 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors;
+use crate::interruptible::in_own_thread;
+use crate::prepared_types::prepare_types;
 use crate::vocabulary::Vocabulary;
 
 /// The relations that decide which token sequences are canonical.
@@ -96,6 +98,22 @@ impl Encoder {
     ) -> Bound<'py, PyBytes> {
         let data = py.detach(|| self.inner.save(&vocabulary.inner, tokenizer_json));
         PyBytes::new(py, &data)
+    }
+
+    /// Prepares the insides of common types for all constraints, and returns the number of new
+    /// positions.
+    fn prepare_types(&self, py: Python<'_>, vocabulary: &Vocabulary) -> PyResult<usize> {
+        let (vocabulary, encoder) = (Arc::clone(&vocabulary.inner), Arc::clone(&self.inner));
+        in_own_thread(py, move || prepare_types(&vocabulary, &encoder))
+    }
+
+    /// Number of positions inside parts that are prepared; that constraints needed and were; and
+    /// that constraints needed and were not.
+    #[getter]
+    fn part_counts(&self) -> (usize, usize, usize) {
+        let library = self.inner.part_library();
+        let (served, missed) = library.counts();
+        (library.len(), served, missed)
     }
 
     /// Builds the encoder of a tiktoken encoding, given as JSON.

@@ -19,6 +19,7 @@ mod matcher;
 mod materialized_graphs;
 mod parse_trees;
 mod parser;
+mod prepared_types;
 mod regular_language;
 mod shared_machine;
 #[cfg(feature = "test-machines")]

@@ -40,7 +40,12 @@ class Vocabulary(CanonicalTokens):
     __slots__ = ()
 
     def save(
-        self, path: str | PathLike[str], *, tokenizer: bool = True, canonical: bool = False
+        self,
+        path: str | PathLike[str],
+        *,
+        tokenizer: bool = True,
+        canonical: bool = False,
+        types: bool = False,
     ) -> None:
         """Writes the prepared vocabulary, which :meth:`load` reads faster than the original.
 
@@ -55,6 +60,11 @@ class Vocabulary(CanonicalTokens):
             Whether to include the encoder of text and chats.
         canonical
             Whether to build the data for canonical tokens now if necessary.
+        types
+            Whether to prepare canonical masks inside common types now: the strings and numbers of
+            JSON, dates and UUIDs in such strings, and free text. Constraints of a process that
+            loads the file need not compute them. Implies ``canonical``. Tokenizers that do not
+            merge, and those that normalize text, have none.
 
         Raises
         ------
@@ -65,10 +75,12 @@ class Vocabulary(CanonicalTokens):
         ArgumentError
             If canonical tokens are requested without the tokenizer.
         """
-        if canonical:
+        if canonical or types:
             if not tokenizer:
                 raise ArgumentError("canonical tokens are saved with their tokenizer")
-            self.encoder()
+            encoder = self.encoder()
+            if types:
+                encoder.prepare_types(self.core)
         saved = self.saved_encoder() if tokenizer else b""
         saved_vocabulary.write_saved(path, self._parts._replace(encoder=saved), tokenizer)
 

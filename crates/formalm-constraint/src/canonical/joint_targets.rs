@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{CompactMap, Error, LazyDfa, StateId, deadline::check_deadline};
+use formalm_core::{ByteSet, CompactMap, Error, LazyDfa, StateId, deadline::check_deadline};
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{
     Boundary, BoundaryState, PretokenState, SplitterState, TokenOrigin, TokenSet, TokenTransitions,
@@ -119,10 +119,10 @@ pub(crate) fn tokens<K: MaskClasses>(
         return Ok(groups);
     }
     let mut walk = JointWalk::default();
-    walk.bytes(context, from, boundary)?;
+    walk.bytes(context, from, boundary, |_| true)?;
     if !context.encoder.splitter().is_between_characters(from.splitter_state) {
         // Only tokens that continue the character.
-        walk.trie(context, from, boundary, 0x80..=0xbf)?;
+        walk.trie(context, from, boundary, |byte| (0x80..=0xbf).contains(&byte))?;
     } else if let Some(transitions) = context.encoder.token_transitions(context.vocabulary) {
         let in_language = language_targets.of(context, transitions, from.state)?;
         walk.untabulated(context, &in_language, from, boundary, choice);
@@ -167,7 +167,7 @@ pub(crate) fn tokens<K: MaskClasses>(
             }
         }
     } else {
-        walk.trie(context, from, boundary, 0..=0xff)?;
+        walk.trie(context, from, boundary, |_| true)?;
     }
     groups.extend(
         walk.groups
@@ -178,6 +178,20 @@ pub(crate) fn tokens<K: MaskClasses>(
     Ok(groups)
 }
 
+/// Returns the tokens that begin with one of few bytes, grouped by target, by reading each.
+pub(crate) fn tokens_beginning_with<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    from: JointTarget,
+    boundary: Boundary,
+    first: ByteSet,
+) -> Result<TargetGroups, Error> {
+    let mut walk = JointWalk::default();
+    walk.bytes(context, from, boundary, |byte| first.contains(byte))?;
+    walk.trie(context, from, boundary, |byte| first.contains(byte))?;
+    let own = |(target, tokens)| (target, GroupTokens::Own(TokenSet::List(tokens)));
+    Ok(walk.groups.into_entries().into_iter().map(own).collect())
+}
+
 /// The definition: groups the tokens by reading every one.
 #[cfg(test)]
 pub(crate) fn tokens_by_reading<K: MaskClasses>(
@@ -186,8 +200,8 @@ pub(crate) fn tokens_by_reading<K: MaskClasses>(
     boundary: Boundary,
 ) -> Result<TargetGroups, Error> {
     let mut walk = JointWalk::default();
-    walk.bytes(context, from, boundary)?;
-    walk.trie(context, from, boundary, 0..=0xff)?;
+    walk.bytes(context, from, boundary, |_| true)?;
+    walk.trie(context, from, boundary, |_| true)?;
     Ok(walk
         .groups
         .into_entries()
@@ -321,13 +335,13 @@ impl JointWalk {
         }
     }
 
-    /// Adds tokens by a walk over the vocabulary, restricted to first bytes in a range.
+    /// Adds tokens by a walk over the vocabulary, restricted to some first bytes.
     fn trie<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         from: JointTarget,
         boundary: Boundary,
-        first: std::ops::RangeInclusive<u8>,
+        first: impl Fn(u8) -> bool,
     ) -> Result<(), Error> {
         let (trie, encoder) = (context.vocabulary.trie(), context.encoder);
         let splitter = encoder.splitter();
@@ -337,7 +351,7 @@ impl JointWalk {
         while (at as usize) < nodes.len() {
             let here = nodes[at as usize];
             let depth = here.depth();
-            if depth == 1 && !first.contains(&here.byte()) {
+            if depth == 1 && !first(here.byte()) {
                 at = here.end();
                 continue;
             }
@@ -376,14 +390,15 @@ impl JointWalk {
         Ok(())
     }
 
-    /// Adds the byte tokens of characters that are no symbols.
+    /// Adds the byte tokens of characters that are no symbols, restricted to some bytes.
     fn bytes<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         from: JointTarget,
         boundary: Boundary,
+        first: impl Fn(u8) -> bool,
     ) -> Result<(), Error> {
-        for byte in 0..=255u8 {
+        for byte in (0..=255u8).filter(|&byte| first(byte)) {
             let Some(token) = context.encoder.byte_token(byte) else { return Ok(()) };
             let splitter_state =
                 context.encoder.splitter().step_byte_token(from.splitter_state, byte, boundary);

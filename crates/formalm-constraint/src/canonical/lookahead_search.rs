@@ -6,14 +6,16 @@
 
 use std::sync::Arc;
 
-use formalm_core::{Error, LazyDfa, MemoryBytes, ScratchCopies, StateId};
+use formalm_core::{ByteSet, Error, LazyDfa, MemoryBytes, ScratchCopies, StateId};
 use formalm_machines::MaskClasses;
-use formalm_vocabulary::bpe::{PretokenState, SplitterState};
+use formalm_vocabulary::bpe::{PartPositionKey, PretokenState, SplitterState};
 
 use super::excluded_members::{ExcludedMembers, excluded_members};
 use super::fewest_tokens::{FewestQuery, FewestTokens};
 use super::joint_targets::TokenChoice;
 use super::liveness::Liveness;
+use super::part_interiors::{Explored, PartPreparation, explore, states_after};
+use super::part_masks::PartMasks;
 use super::part_signatures::PartSignatures;
 use super::product::Product;
 use super::subsets::SubsetElement;
@@ -23,6 +25,10 @@ use crate::mask::MaskWords;
 /// Memory of the results, in bytes, above which the next query starts afresh. 24 MiB; chosen, not
 /// measured.
 const MAX_BYTES: usize = 24 << 20;
+
+/// Maximum number of bytes with which tokens leave a part at once; with more, masks are computed in
+/// their context. Chosen, not measured.
+const MAX_EXITS: usize = 16;
 
 /// The results so far.
 #[derive(Debug)]
@@ -178,6 +184,71 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         live.allowed(context, product, element, choice, masks)
     }
 
+    /// Sets the tokens that may follow inside a part and can be completed, if the position is
+    /// prepared. Returns `false` if it is not.
+    pub(crate) fn allowed_in_part(
+        &mut self,
+        context: ProductContext<'_, K>,
+        (state, splitter_state, pretoken): TextState,
+        shared: &PartMasks,
+        masks: (&mut MaskWords, &mut MaskWords),
+    ) -> Result<bool, Error> {
+        let (context, product, live, state) = self.enter(context, state)?;
+        if !shares_parts(context)
+            || !context.encoder.splitter().is_between_characters(splitter_state)
+        {
+            return Ok(false);
+        }
+        // Reading the table of a part takes longer than a mask.
+        let live_bytes = context.machine.live_bytes(state)?;
+        let library = context.encoder.part_library();
+        if !library.may_contain(live_bytes, MAX_EXITS) {
+            if context.keys.part(state)?.is_some() {
+                library.count_missed();
+            }
+            return Ok(false);
+        }
+        let Some((table, class)) = shared.place(context, state)? else { return Ok(false) };
+        let boundaries = splitter_state.boundaries;
+        let key = PartPositionKey { name: table.name(class), boundaries, pretoken };
+        let Some(part) = library.get(&key) else { return Ok(false) };
+        let mut exits = ByteSet::default();
+        if table.may_end(class) {
+            let read = table.bytes(class);
+            let exit = |byte: &u8| !read.contains(*byte);
+            live_bytes.iter().filter(exit).for_each(|byte| exits.insert(byte));
+        }
+        if exits.len() > MAX_EXITS {
+            return Ok(false);
+        }
+        let product_state = product.intern(context, state, splitter_state)?;
+        let element = SubsetElement { product_state, pretoken };
+        live.allowed_in_part(context, product, element, (&part, exits), masks)?;
+        Ok(true)
+    }
+
+    /// Prepares the part that a string of the language leads into, for the states of the splitter
+    /// after each of some texts. Returns the number of positions that were added to the library of
+    /// the encoder.
+    pub(crate) fn prepare_part(
+        &mut self,
+        context: ProductContext<'_, K>,
+        string: &[u8],
+        texts: &[Vec<u8>],
+    ) -> Result<usize, Error> {
+        let start = context.machine.start();
+        let (context, .., start) = self.enter(context, start)?;
+        let Ok(state) = context.machine.walk(start, string)? else { return Ok(0) };
+        if !shares_parts(context) {
+            return Ok(0);
+        }
+        let Explored::Part(part) = explore(context, state)? else { return Ok(0) };
+        let Some(&(_, class)) = part.classes.first() else { return Ok(0) };
+        let (vocabulary, encoder) = (context.vocabulary, context.encoder);
+        let states = texts.iter().flat_map(|text| states_after(encoder, text));
+        PartPreparation::new(&part.table, vocabulary, encoder).prepare(class, states)
+    }
+
     /// Returns a query for the fewest tokens from an element of the lookahead machine.
     ///
     /// # Errors
@@ -282,4 +353,13 @@ impl<K: MaskClasses> LookaheadSearch<K> {
             + self.signatures.memory_bytes()
             + ahead.map_or(0, |keys| keys.memory_bytes() + keys.machine().memory_bytes())
     }
+}
+
+/// Returns `true` if what is prepared of parts holds in a language: it is text that no normalizer
+/// changes, and its tokens are made by merging.
+fn shares_parts<K: MaskClasses>(context: ProductContext<'_, K>) -> bool {
+    context.reads_free_text()
+        && context.special.is_empty()
+        && context.encoder.is_merging()
+        && !context.encoder.has_open_pieces()
 }

@@ -23,6 +23,7 @@ mod joint_targets;
 mod language_targets;
 mod liveness;
 mod lookahead_search;
+mod part_interiors;
 mod part_masks;
 mod part_signatures;
 #[cfg(test)]
@@ -58,7 +59,7 @@ use crate::mask_cache::MaskCache;
 pub use excluded_members::ExcludedMembers;
 use joint_targets::TokenChoice;
 use lookahead_search::{LookaheadSearch, TextState};
-use part_masks::{PartKey, PartMasks};
+use part_masks::PartMasks;
 use reached_product_states::TextPositions;
 use subsets::{MaskSource, NumberedElement, SubsetElement, Subsets};
 
@@ -677,27 +678,20 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         {
             return Ok(masks);
         }
-        let masks = self.compute_here(keys, source)?;
+        let masks = match shared {
+            Some(shared) => self.compute_inside_part(keys, source, shared)?,
+            None => None,
+        };
+        let masks = match masks {
+            Some(masks) => masks,
+            None => self.compute_here(keys, source)?,
+        };
         // What a bounded search leaves open in one context may be decided in another. An answer that
         // was left open before is not counted again, so there must be none.
         match shared.zip(key) {
             Some((shared, key)) if self.undecided_count() == 0 => Ok(shared.insert(key, masks)),
             _ => Ok(masks),
         }
-    }
-
-    /// Returns what the masks of an element depend on, if positions elsewhere may share them.
-    fn part_key(&self, keys: &K, element: SubsetElement) -> Result<Option<PartKey>, Error> {
-        let context = self.context(keys);
-        let CanonicalState { positions, search } = &mut *self.lock();
-        search.limit(keys);
-        let (state, splitter_state, pretoken) = here(positions, element);
-        // Signatures tell what may follow a whole character.
-        if !self.encoder.splitter().is_between_characters(splitter_state) {
-            return Ok(None);
-        }
-        let signature = search.signature(context, state)?;
-        Ok(signature.map(|signature| (signature, splitter_state, pretoken)))
     }
 
     /// Computes the masks of a source in its own context.

@@ -495,6 +495,20 @@ impl<K: MaskClasses> StateEpoch<K> {
         }
     }
 
+    /// Prepares the part of members that a string leads into, for all languages with canonical
+    /// tokens of the same encoder: its positions, as far as tokens reach them from the states that
+    /// the tokenizer may be in after each of some texts. Returns the number of new positions.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if the machine exceeds a limit.
+    pub fn prepare_part(&self, string: &[u8], texts: &[Vec<u8>]) -> Result<usize, Error> {
+        match &self.canonical {
+            Some(canonical) => canonical.prepare_part(&self.keys, string, texts),
+            None => Ok(0),
+        }
+    }
+
     /// Returns the number of cached masks.
     pub fn mask_count(&self) -> usize {
         match &self.canonical {

@@ -1,6 +1,6 @@
 //! The encoder: a tokenizer decomposed into what decides which token sequences are canonical.
 
-use formalm_core::SetOnce;
+use formalm_core::{ForkSafeMutex, SetOnce};
 use rustc_hash::FxHashMap;
 
 use super::adjacency::Adjacency;
@@ -8,12 +8,14 @@ use super::adjacency_masks::AdjacencyMasks;
 use super::base_symbols::{BaseSymbols, SPACE};
 use super::encoder_cache::TransitionTables;
 use super::free_text::FreeTextTables;
+use super::part_library::PartLibrary;
 use super::pretoken_model::PretokenModel;
 use super::pretokenizer::boundary_automaton::{Boundary, BoundaryAutomaton};
 use super::pretokenizer::pretoken_splitter::Splitter;
 use super::pretokenizer::unsettled_boundaries::UnsettledBoundaries;
 use super::sources::{sentencepiece, tiktoken, tokenizer_json};
 use super::spec::{BpeSpec, refused};
+use super::token_transitions::SavedTransitions;
 use super::whole_tokens::{PretokenState, WholeTokens};
 use crate::normalization::SectionRules;
 use crate::token_byte_table::MAX_IDS;
@@ -67,9 +69,12 @@ pub struct BpeEncoder {
     /// It does so after special tokens too.
     pub(super) prepends_after_special: bool,
     pub(super) transition_tables: SetOnce<TransitionTables>,
+    /// Transitions that were read and not needed yet.
+    pub(super) saved_transitions: ForkSafeMutex<Option<SavedTransitions>>,
     pub(super) adjacency_masks: AdjacencyMasks,
     pub(super) unsettled: UnsettledBoundaries,
     pub(super) free_text: FreeTextTables,
+    pub(super) parts: PartLibrary,
     /// What another crate keeps for all constraints.
     pub(super) extension: SetOnce<Box<dyn VocabularyExtension>>,
 }
@@ -155,9 +160,11 @@ impl BpeEncoder {
             prepends: description.prepends,
             prepends_after_special: description.prepends_after_special,
             transition_tables: SetOnce::new(),
+            saved_transitions: ForkSafeMutex::default(),
             adjacency_masks: AdjacencyMasks::default(),
             unsettled: UnsettledBoundaries::default(),
             free_text: FreeTextTables::default(),
+            parts: PartLibrary::default(),
             extension: SetOnce::new(),
         })
     }
@@ -237,6 +244,11 @@ impl BpeEncoder {
     /// Returns the splitter of text into pre-tokens.
     pub fn splitter(&self) -> &Splitter {
         &self.splitter
+    }
+
+    /// Returns the tokens inside parts of languages that were prepared.
+    pub fn part_library(&self) -> &PartLibrary {
+        &self.parts
     }
 
     /// Returns how far what follows a text can matter to the tokens before it.

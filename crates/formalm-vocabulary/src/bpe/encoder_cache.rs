@@ -331,7 +331,10 @@ impl BpeEncoder {
             };
             let len = self.origins.len().max(vocabulary.len());
             let boundaries = self.splitter.boundaries();
-            let transitions = TokenTransitions::new(boundaries, vocabulary.trie(), (len, plain));
+            let transitions = match self.saved_transitions.lock().take() {
+                Some(saved) => Some(TokenTransitions::sorted(saved)),
+                None => TokenTransitions::new(boundaries, vocabulary.trie(), (len, plain)),
+            };
             let is_untabulated = |token: &u32| {
                 begins(*token)
                     && !matches!(self.origin(*token), TokenOrigin::Never | TokenOrigin::Byte(_))
@@ -424,6 +427,7 @@ impl BpeEncoder {
             + tables
             + self.unsettled.memory_bytes()
             + self.free_text.memory_bytes()
+            + self.parts.memory_bytes()
             + self.extension.get().map_or(0, |kept| kept.memory_bytes())
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! "formalm encoder\n"   format version u32   payload length u64   checksum 16
-//! payload: vocabulary fingerprint   tokenizer checksum   adjacency …   splitter …   normalizer …   pieces …
+//! payload: vocabulary fingerprint   tokenizer checksum   adjacency …   splitter …   normalizer …
+//!          pieces …   transitions …   parts …
 //! ```
 //!
 //! Numbers are little-endian; lists and strings begin with their length as u64, as in a saved
@@ -20,11 +21,13 @@ use super::encoder::{BpeEncoder, TokenOrigin};
 use super::forbidden_intervals::{AdjacencySide, ForbiddenInterval};
 use super::free_text::FreeTextTables;
 use super::merge_rules::{MergeRule, MergeRules};
+use super::part_library::PartLibrary;
 use super::pretoken_model::PretokenModel;
 use super::pretokenizer::boundary_automaton::BoundaryAutomaton;
 use super::pretokenizer::byte_level_steps::SplitBytes;
 use super::pretokenizer::pretoken_splitter::{SectionFilter, Splitter};
 use super::pretokenizer::unsettled_boundaries::UnsettledBoundaries;
+use super::token_transitions::{SavedTransitions, TokenTransitions};
 use super::whole_tokens::WholeTokens;
 use crate::checksum::{CHECKSUM_BYTES, checksum};
 use crate::normalization::{ClusterRules, SectionRules, TextFilter};
@@ -33,7 +36,7 @@ use crate::token_byte_table::MAX_IDS;
 use crate::{Error, Vocabulary};
 
 const FILE_LABEL: &[u8] = b"formalm encoder\n";
-const FORMAT_VERSION: u32 = 5;
+const FORMAT_VERSION: u32 = 6;
 
 impl BpeEncoder {
     /// Serializes the encoder for [`BpeEncoder::from_saved`], with the fingerprint of the
@@ -52,6 +55,8 @@ impl BpeEncoder {
         write_numbers(&mut payload, &split_bytes.map(SplitBytes::to_numbers).unwrap_or_default());
         write_filter(&mut payload, self.splitter.section_filter());
         self.write_piece_tables(&mut payload);
+        write_transitions(&mut payload, self.token_transitions(vocabulary));
+        self.parts.write(&mut payload);
         let mut out = Vec::with_capacity(payload.len() + 64);
         out.extend_from_slice(FILE_LABEL);
         out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -102,7 +107,11 @@ impl BpeEncoder {
         let boundaries = BoundaryAutomaton::from_parts(&partition, table, flags, split_bytes)
             .ok_or_else(|| wrong("cuts"))?;
         let splitter = Splitter::new(boundaries, read_filter(&mut reader)?);
-        let encoder = read_piece_tables(&mut reader, adjacency, splitter)?;
+        let mut encoder = read_piece_tables(&mut reader, adjacency, splitter)?;
+        let len = encoder.origins.len().max(vocabulary.len());
+        *encoder.saved_transitions.lock() = read_transitions(&mut reader, len)?;
+        let boundaries = encoder.splitter.boundaries();
+        encoder.parts = PartLibrary::read(&mut reader, boundaries, vocabulary, || wrong("parts"))?;
         if !reader.0.is_empty() {
             return Err(wrong("end"));
         }
@@ -337,11 +346,39 @@ fn read_piece_tables(
         prepends,
         prepends_after_special,
         transition_tables: SetOnce::new(),
+        saved_transitions: ForkSafeMutex::default(),
         adjacency_masks: AdjacencyMasks::default(),
         unsettled: UnsettledBoundaries::default(),
         free_text: FreeTextTables::default(),
+        parts: PartLibrary::default(),
         extension: SetOnce::new(),
     })
+}
+
+/// Writes the transitions of tokens; nothing if there are too many distinct ones.
+fn write_transitions(out: &mut Vec<u8>, transitions: Option<&TokenTransitions>) {
+    let (of, extends) = transitions.map(TokenTransitions::parts).unwrap_or_default();
+    write_bytes(out, &of.into_iter().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+    let rows = extends.into_iter().map(|(before, byte)| u32::from(before) << 8 | u32::from(byte));
+    write_numbers(out, &rows.collect::<Vec<_>>());
+}
+
+fn read_transitions(
+    reader: &mut ByteReader<'_>,
+    len: usize,
+) -> Result<Option<SavedTransitions>, Error> {
+    let of = reader.bytes()?.chunks_exact(2);
+    let of: Vec<u16> = of.map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    let rows = reader.numbers()?;
+    if of.is_empty() && rows.is_empty() {
+        return Ok(None);
+    }
+    let extends = rows.into_iter().map(|row| ((row >> 8) as u16, row as u8)).collect();
+    let saved = (of, extends);
+    match TokenTransitions::are_consistent(&saved, len) {
+        true => Ok(Some(saved)),
+        false => Err(wrong("transitions")),
+    }
 }
 
 fn flags(reader: &mut ByteReader<'_>) -> Result<Vec<bool>, Error> {
@@ -375,7 +412,14 @@ fn wrong(what: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use formalm_core::ByteSet;
+
     use super::*;
+    use crate::bpe::part_library::{PartPositionKey, PartTokens, UnsettledTokens};
+    use crate::bpe::token_set::TokenSet;
+    use crate::bpe::whole_tokens::PretokenState;
 
     /// A tokenizer that merges characters and spells other characters in bytes.
     fn file() -> String {
@@ -401,6 +445,22 @@ mod tests {
             Vocabulary::from_tokenizer_json(file.as_bytes(), None).expect("a vocabulary");
         let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes()).expect("an encoder");
         encoder.check(&vocabulary).expect("its own vocabulary");
+        let start = encoder.splitter().start().boundaries;
+        for name in [7, u128::MAX] {
+            let all = TokenSet::Mask(vec![u32::MAX; 8].into_iter().chain([3]).collect());
+            let list = Arc::new(TokenSet::List(vec![258, 257]));
+            let group = |begins| {
+                let (boundaries, pretoken) = (start, PretokenState::PLAIN);
+                let tokens = Arc::clone(&list);
+                Arc::new(UnsettledTokens { begins, boundaries, pretoken, tokens })
+            };
+            let settled = [Arc::new(all), Arc::new(TokenSet::List(Vec::new()))];
+            let tokens = PartTokens { settled, unsettled: [group(true), group(false)].into() };
+            let pretoken = PretokenState::PLAIN;
+            let key = PartPositionKey { name, boundaries: start, pretoken };
+            let first_bytes = (ByteSet::default(), name == 7);
+            assert!(encoder.parts.insert(key, first_bytes, tokens));
+        }
         (vocabulary, encoder)
     }
 
@@ -422,6 +482,7 @@ mod tests {
         let saved = encoder.save(&vocabulary, b"name");
         let read = BpeEncoder::from_saved(&saved, &vocabulary, b"name").expect("what was saved");
         assert_eq!(answers(&read), answers(&encoder));
+        assert_eq!(read.parts.len(), 2);
         assert_eq!(read.save(&vocabulary, b"name"), saved);
         let message = |data: &[u8], name: &[u8]| {
             BpeEncoder::from_saved(data, &vocabulary, name).expect_err("wrong").message

@@ -10,7 +10,7 @@ use crate::MaskWords;
 pub(super) const MIN_BITMASK_SIZE: usize = 768;
 
 /// A set of tokens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TokenSet {
     /// The tokens of a small set.
     List(Vec<u32>),

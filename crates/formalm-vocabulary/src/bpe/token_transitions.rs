@@ -27,6 +27,9 @@ pub(super) const DEAD: BoundaryState = BoundaryState::MAX;
 /// The missing transition.
 pub(super) const NONE: u16 = u16::MAX;
 
+/// The transition of each token, and what each transition extends.
+pub(super) type SavedTransitions = (Vec<u16>, Vec<(u16, u8)>);
+
 /// The transitions of all tokens that merging makes and that are in no list of exceptions.
 #[derive(Debug)]
 pub struct TokenTransitions {
@@ -77,10 +80,25 @@ impl TokenTransitions {
             path.push(transition);
             at += 1;
         }
-        Some(TokenTransitions::sorted(of, kernels.extends))
+        Some(TokenTransitions::sorted((of, kernels.extends)))
     }
 
-    fn sorted(of: Vec<u16>, extends: Vec<(u16, u8)>) -> TokenTransitions {
+    /// Returns the tables to save: the transition of each token, and what each transition extends.
+    pub(super) fn parts(&self) -> SavedTransitions {
+        (self.of.clone(), self.extends.clone())
+    }
+
+    /// Returns `true` if [`TokenTransitions::sorted`] can rebuild the transitions of `len` tokens.
+    pub(super) fn are_consistent((of, extends): &SavedTransitions, len: usize) -> bool {
+        let mut earlier = extends.iter().enumerate();
+        of.len() == len
+            && extends.len() < usize::from(NONE)
+            && earlier.all(|(at, &(before, _))| before == NONE || usize::from(before) < at)
+            && of.iter().all(|&of| of == NONE || usize::from(of) < extends.len())
+    }
+
+    /// Builds the tables from the transition of each token, and what each transition extends.
+    pub(super) fn sorted((of, extends): SavedTransitions) -> TokenTransitions {
         let words = of.len().div_ceil(32);
         let mut offsets = vec![0u32; extends.len() + 1];
         let mut all = vec![0; words];

@@ -13,11 +13,13 @@ mod witnesses;
 use std::sync::Arc;
 
 use formalm_core::{
-    Error, LazyDfa, LruCache, ReadingHints, Resource, deadline::check_deadline, map_slot_bytes,
-    set_slot_bytes,
+    ByteSet, Error, LazyDfa, LruCache, ReadingHints, Resource, deadline::check_deadline,
+    map_slot_bytes, set_slot_bytes,
 };
 use formalm_machines::MaskClasses;
-use formalm_vocabulary::bpe::{Boundary, PretokenState, TokenOrigin, TokenSet};
+use formalm_vocabulary::bpe::{
+    BOUNDARIES, Boundary, PartTokens, PretokenState, TokenOrigin, TokenSet, UnsettledTokens,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::completions::Completions;
@@ -379,6 +381,69 @@ impl Liveness {
             }
         }
         Ok(())
+    }
+
+    /// Sets the tokens that may follow an element inside a part and can be completed, as
+    /// [`Liveness::allowed`] does. `exits` are the bytes with which tokens leave the part at once.
+    pub(crate) fn allowed_in_part<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        element: SubsetElement,
+        (part, exits): (&PartTokens, ByteSet),
+        (inside, begins): (&mut MaskWords, &mut MaskWords),
+    ) -> Result<(), Error> {
+        let (state, splitter_state) = product.parts(element.product_state);
+        part.settled[0].add_to(inside);
+        part.settled[1].add_to(begins);
+        for group in &part.unsettled {
+            let UnsettledTokens { begins: is_first, boundaries, pretoken, tokens } = &**group;
+            // All tokens of a group lead to one state.
+            let bytes = tokens.find(|token| Some(context.vocabulary.token_bytes(token)));
+            let bytes = bytes.flatten().unwrap_or_default();
+            let Ok(next) = context.machine.walk(state, bytes)? else { continue };
+            let splitter_state = splitter_state.with_boundaries(*boundaries);
+            let target = JointTarget { state: next, splitter_state, pretoken: *pretoken };
+            let words = if *is_first { &mut *begins } else { &mut *inside };
+            self.add_live_target(context, product, target, tokens, words)?;
+        }
+        if exits.is_empty() {
+            return Ok(());
+        }
+        let from = JointTarget { state, splitter_state, pretoken: element.pretoken };
+        for boundary in BOUNDARIES {
+            let is_first = boundary != Boundary::Inside;
+            let is_possible = match is_first {
+                true => context.encoder.pretoken_may_end(element.pretoken),
+                false => !context.encoder.pretoken_must_end(element.pretoken),
+            };
+            if !is_possible {
+                continue;
+            }
+            let words = if is_first { &mut *begins } else { &mut *inside };
+            let groups = joint_targets::tokens_beginning_with(context, from, boundary, exits)?;
+            for (target, tokens) in groups {
+                self.add_live_target(context, product, target, &tokens, words)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the tokens that lead to a target and can be completed from there.
+    fn add_live_target<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        JointTarget { state, splitter_state, pretoken }: JointTarget,
+        tokens: &TokenSet,
+        words: &mut MaskWords,
+    ) -> Result<(), Error> {
+        let product_state = product.intern(context, state, splitter_state)?;
+        let product_state = product.common(context, product_state)?;
+        if !product.is_productive(context, product_state)? {
+            return Ok(());
+        }
+        self.add_live(context, product, SubsetElement { product_state, pretoken }, tokens, words)
     }
 
     /// Sets the tokens that lead to `next` and can be completed from there.

@@ -238,6 +238,15 @@ impl BoundaryAutomaton {
         state_here & ((1 << (self.row_bits + LOW_BITS)) - 1) == 0
     }
 
+    /// Returns `true` if a number is that of a state, so that it can be read on from.
+    pub(in crate::bpe) fn is_state(&self, number: u32) -> bool {
+        let row = number >> LOW_BITS & ((1 << self.row_bits) - 1);
+        (self.state(number) as usize) < self.ends.len()
+            && row as usize <= self.partition.row_count()
+            && number & BOUNDARY_BITS <= Boundary::Added as u32
+            && (row != 0 || self.is_between_characters(number))
+    }
+
     /// Returns the equivalence class of `byte` at the offset of `state_here` inside a
     /// character. Equivalent bytes lead to equal states.
     pub(crate) fn byte_class(&self, state_here: BoundaryState, byte: u8) -> u32 {

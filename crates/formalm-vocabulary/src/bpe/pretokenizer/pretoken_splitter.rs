@@ -33,6 +33,11 @@ impl SplitterState {
         self.filter == FilterState::MIXED
     }
 
+    /// Returns the state with another state of the boundary automaton.
+    pub fn with_boundaries(self, boundaries: BoundaryState) -> SplitterState {
+        SplitterState { boundaries, ..self }
+    }
+
     /// Returns the state with another state of the filter.
     pub fn with_filter(self, filter: FilterState) -> SplitterState {
         SplitterState { filter, ..self }

@@ -1,0 +1,188 @@
+//! A library in the data of a saved encoder.
+//!
+//! ```text
+//!  sets: kind u8, numbers …      groups: begins, states, set …
+//!  bytes that are read on …      positions: name, states, sets, groups …
+//! ```
+
+use std::sync::Arc;
+
+use formalm_core::ByteSet;
+use rustc_hash::FxHashMap;
+
+use super::{PartLibrary, PartPositionKey, PartTokens, UnsettledTokens};
+use crate::bpe::pretokenizer::boundary_automaton::BoundaryAutomaton;
+use crate::bpe::token_set::TokenSet;
+use crate::bpe::whole_tokens::PretokenState;
+use crate::saved_vocabulary::{ByteReader, write_length, write_numbers};
+use crate::{Error, Vocabulary};
+
+/// Numbers of a position before those of its groups: its name, two states, and two sets.
+const HEAD: usize = 8;
+
+/// Numbers of the bytes that positions read on, with a flag.
+const FIRST_BYTES: usize = 9;
+
+/// Numbers of a group.
+const GROUP: usize = 4;
+
+impl PartLibrary {
+    /// Appends the library. Equal libraries are written alike.
+    pub(in crate::bpe) fn write(&self, out: &mut Vec<u8>) {
+        let tables = self.tables.lock();
+        let mut positions: Vec<(&PartPositionKey, &Arc<PartTokens>)> =
+            tables.positions.iter().collect();
+        positions
+            .sort_unstable_by_key(|(key, _)| (key.name, key.boundaries, key.pretoken.number()));
+        let mut sets = Numbered::default();
+        let mut groups = Numbered::default();
+        let mut rows = Vec::with_capacity(positions.len());
+        for (key, tokens) in positions {
+            let mut row: Vec<u32> = (0..4).map(|at| (key.name >> (32 * at)) as u32).collect();
+            row.extend([key.boundaries, key.pretoken.number()]);
+            row.extend(tokens.settled.iter().map(|set| sets.number(set)));
+            row.extend(tokens.unsettled.iter().map(|group| groups.number(group)));
+            rows.push(row);
+        }
+        let mut group_rows = Vec::with_capacity(GROUP * groups.list.len());
+        for group in groups.list {
+            let UnsettledTokens { begins, boundaries, pretoken, tokens } = &**group;
+            let set = sets.number(tokens);
+            group_rows.extend([u32::from(*begins), *boundaries, pretoken.number(), set]);
+        }
+        write_length(out, sets.list.len());
+        for set in sets.list {
+            let (is_mask, words) = match &**set {
+                TokenSet::List(list) => (0, list),
+                TokenSet::Mask(words) => (1, words),
+            };
+            out.push(is_mask);
+            write_numbers(out, words);
+        }
+        write_numbers(out, &group_rows);
+        let mut first_bytes: Vec<Vec<u32>> = tables.first_bytes.iter().map(to_row).collect();
+        first_bytes.sort_unstable();
+        write_numbers(out, &first_bytes.concat());
+        write_length(out, rows.len());
+        rows.iter().for_each(|row| write_numbers(out, row));
+    }
+
+    /// Reads what [`PartLibrary::write`] appended.
+    ///
+    /// # Errors
+    ///
+    /// A token or a state does not exist, or the data is truncated.
+    pub(in crate::bpe) fn read(
+        reader: &mut ByteReader<'_>,
+        boundaries: &BoundaryAutomaton,
+        vocabulary: &Vocabulary,
+        wrong: impl Fn() -> Error,
+    ) -> Result<PartLibrary, Error> {
+        let library = PartLibrary::default();
+        let mut sets = Vec::new();
+        for _ in 0..reader.length()? {
+            let kind = reader.take(1)?[0];
+            let numbers = reader.numbers()?;
+            sets.push(Arc::new(read_set(kind, numbers, vocabulary).ok_or_else(&wrong)?));
+        }
+        let rows = reader.numbers()?;
+        let groups = rows.chunks(GROUP).map(|row| read_group(row, &sets, boundaries));
+        let groups = groups.collect::<Option<Vec<_>>>().ok_or_else(&wrong)?;
+        let rows = reader.numbers()?;
+        for row in rows.chunks(FIRST_BYTES) {
+            library.tables.lock().note(from_row(row).ok_or_else(&wrong)?);
+        }
+        for _ in 0..reader.length()? {
+            let row = reader.numbers()?;
+            let position = read_position(&row, (&sets, &groups), boundaries);
+            let (key, tokens) = position.ok_or_else(&wrong)?;
+            if !library.tables.lock().insert(key, tokens) {
+                return Err(wrong());
+            }
+        }
+        Ok(library)
+    }
+}
+
+/// Returns the bits of a set of bytes, and a flag.
+fn to_row(&(bytes, may_end): &(ByteSet, bool)) -> Vec<u32> {
+    let mut row = vec![0; FIRST_BYTES];
+    bytes.iter().for_each(|byte| row[usize::from(byte) / 32] |= 1 << (byte % 32));
+    row[FIRST_BYTES - 1] = u32::from(may_end);
+    row
+}
+
+fn from_row(row: &[u32]) -> Option<(ByteSet, bool)> {
+    let (&may_end, words) = row.split_last().filter(|_| row.len() == FIRST_BYTES)?;
+    let mut bytes = ByteSet::default();
+    let has = |byte: &u8| words[usize::from(*byte) / 32] >> (byte % 32) & 1 != 0;
+    (0..=255).filter(has).for_each(|byte| bytes.insert(byte));
+    (may_end <= 1).then_some((bytes, may_end == 1))
+}
+
+fn read_set(kind: u8, numbers: Vec<u32>, vocabulary: &Vocabulary) -> Option<TokenSet> {
+    let count = vocabulary.len();
+    let has_bytes = |&token: &u32| vocabulary.token_bytes(token).is_some();
+    match kind {
+        0 => numbers.iter().all(has_bytes).then_some(TokenSet::List(numbers)),
+        1 => {
+            let unused = (count as u32).wrapping_neg() % 32;
+            let fits = numbers.len() == count.div_ceil(32)
+                && numbers.last().is_none_or(|last| unused == 0 || last >> (32 - unused) == 0);
+            fits.then_some(TokenSet::Mask(numbers))
+        }
+        _ => None,
+    }
+}
+
+fn read_group(
+    row: &[u32],
+    sets: &[Arc<TokenSet>],
+    boundaries: &BoundaryAutomaton,
+) -> Option<Arc<UnsettledTokens>> {
+    let &[begins, state, pretoken, set] = row else { return None };
+    let tokens = sets.get(set as usize).filter(|tokens| !tokens.is_empty()).map(Arc::clone)?;
+    let fits = begins <= 1 && boundaries.is_state(state);
+    let (begins, pretoken) = (begins == 1, PretokenState::of_number(pretoken));
+    fits.then(|| Arc::new(UnsettledTokens { begins, boundaries: state, pretoken, tokens }))
+}
+
+fn read_position(
+    row: &[u32],
+    (sets, groups): (&[Arc<TokenSet>], &[Arc<UnsettledTokens>]),
+    boundaries: &BoundaryAutomaton,
+) -> Option<(PartPositionKey, PartTokens)> {
+    let (head, unsettled) = row.split_at_checked(HEAD)?;
+    let name = (0..4).map(|at| u128::from(head[at]) << (32 * at)).sum();
+    let (state, pretoken) = (head[4], PretokenState::of_number(head[5]));
+    if !boundaries.is_state(state) || !boundaries.is_between_characters(state) {
+        return None;
+    }
+    let key = PartPositionKey { name, boundaries: state, pretoken };
+    let set = |number: u32| sets.get(number as usize).map(Arc::clone);
+    let unsettled = unsettled.iter().map(|&number| groups.get(number as usize).map(Arc::clone));
+    let unsettled = unsettled.collect::<Option<_>>()?;
+    Some((key, PartTokens { settled: [set(head[6])?, set(head[7])?], unsettled }))
+}
+
+/// Shared values in the order in which they are first met.
+struct Numbered<'a, T> {
+    list: Vec<&'a Arc<T>>,
+    numbers: FxHashMap<*const T, u32>,
+}
+
+impl<T> Default for Numbered<'_, T> {
+    fn default() -> Self {
+        Numbered { list: Vec::new(), numbers: FxHashMap::default() }
+    }
+}
+
+impl<'a, T> Numbered<'a, T> {
+    fn number(&mut self, value: &'a Arc<T>) -> u32 {
+        let Numbered { list, numbers } = self;
+        *numbers.entry(Arc::as_ptr(value)).or_insert_with(|| {
+            list.push(value);
+            list.len() as u32 - 1
+        })
+    }
+}
