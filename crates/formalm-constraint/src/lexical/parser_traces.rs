@@ -36,6 +36,8 @@ pub(super) enum Query {
 
 /// The answer that there is no such state or prefix.
 const NOTHING: u32 = u32::MAX;
+/// Memory of a question and its answer, with the room that tables leave, in bytes.
+const NODE_BYTES: usize = 44;
 
 /// Questions about one parser state and those after it, and the answers.
 #[derive(Debug, Default)]
@@ -203,7 +205,7 @@ impl ParserTraces {
                 }
             };
         }
-        64 * (self.nodes.len() - before)
+        NODE_BYTES * (self.nodes.len() - before)
     }
 
     fn push(&mut self, step: TraceStep) -> u32 {
