@@ -80,7 +80,7 @@ impl Encoder {
         let vocabulary = Arc::clone(&vocabulary.inner);
         let read = || {
             let encoder = BpeEncoder::from_saved(data, &vocabulary, tokenizer_json)?;
-            encoder.prepare(&vocabulary);
+            encoder.untabulated_tokens(vocabulary.without_special_bytes());
             Ok(encoder)
         };
         match py.detach(read) {
@@ -235,7 +235,7 @@ impl Encoder {
         let made = py.detach(|| {
             let encoder = read()?;
             encoder.check(&vocabulary)?;
-            encoder.prepare(&vocabulary);
+            encoder.untabulated_tokens(vocabulary.without_special_bytes());
             Ok(encoder)
         });
         match made {

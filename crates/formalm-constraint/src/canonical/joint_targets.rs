@@ -16,8 +16,8 @@ use formalm_vocabulary::bpe::{
 
 use formalm_vocabulary::normalization::FilterState;
 
-use super::ProductContext;
 use super::language_targets::{LanguageTargetCache, LanguageTargets};
+use super::{FEW_TOKENS, ProductContext};
 use crate::mask::{MaskWords, has};
 
 /// Group size, in tokens, up to which they are read one by one. Chosen, not measured.
@@ -324,10 +324,15 @@ impl JointWalk {
         let (encoder, vocabulary) = (context.encoder, context.vocabulary);
         let tokens = encoder.untabulated_tokens(vocabulary);
         let start = (from.splitter_state, from.pretoken);
-        let targets = encoder.untabulated_targets(vocabulary, start, boundary);
+        let is_few = in_language.untabulated.len() <= FEW_TOKENS;
+        let known = (!is_few).then(|| tokens.targets((encoder, vocabulary), start, boundary));
         for &(at, state) in &in_language.untabulated {
             let token = tokens.token(at);
-            if let Some((splitter_state, pretoken)) = targets[at as usize]
+            let target = match &known {
+                Some(targets) => targets[at as usize],
+                None => tokens.target((encoder, vocabulary), start, (boundary, token)),
+            };
+            if let Some((splitter_state, pretoken)) = target
                 && !choice.leaves_out(token, boundary)
             {
                 self.add(JointTarget { state, splitter_state, pretoken }, token);

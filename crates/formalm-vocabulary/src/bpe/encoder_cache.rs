@@ -37,8 +37,6 @@ pub(super) struct TransitionTables {
     /// The pieces of a model with open pieces.
     piece_ends: PieceEnds,
     targets: ByteBudgetCache<(BoundaryState, Boundary), TransitionTargets>,
-    untabulated_targets:
-        ByteBudgetCache<(SplitterState, PretokenState, Boundary), UntabulatedTargets>,
     by_target: ByteBudgetCache<(BoundaryState, Boundary), TokensByState>,
     exits: ByteBudgetCache<CoarseCharClass, ExitTargets>,
     /// Tokens within a character class, by the state they lead to.
@@ -58,6 +56,7 @@ pub struct UntabulatedTokens {
     shared: Vec<u16>,
     /// Per first byte, the position of the first token that does not begin with a lower byte.
     starts: Vec<u32>,
+    targets: ByteBudgetCache<(SplitterState, PretokenState, Boundary), UntabulatedTargets>,
 }
 
 impl UntabulatedTokens {
@@ -77,7 +76,8 @@ impl UntabulatedTokens {
         let starts = (0..=256)
             .map(|byte| tokens.partition_point(|&token| begins_below(byte, token)) as u32)
             .collect();
-        UntabulatedTokens { tokens, shared, starts }
+        let targets = ByteBudgetCache::default();
+        UntabulatedTokens { tokens, shared, starts, targets }
     }
 
     /// Returns the token at a position.
@@ -131,9 +131,68 @@ impl UntabulatedTokens {
         Ok(())
     }
 
-    fn memory_bytes(&self) -> usize {
-        6 * self.tokens.len() + 4 * self.starts.len()
+    /// Returns the states that all tokens lead to from a state between characters, if `boundary`
+    /// stands before the first byte. The state of a pre-token with open pieces is left open.
+    pub fn targets(
+        &self,
+        (encoder, vocabulary): (&BpeEncoder, &Vocabulary),
+        (state, pretoken): (SplitterState, PretokenState),
+        boundary: Boundary,
+    ) -> Arc<UntabulatedTargets> {
+        let is_plain = boundary != Boundary::Inside || encoder.has_open_pieces();
+        let pretoken = if is_plain { PretokenState::PLAIN } else { pretoken };
+        self.targets.get_or_insert_with((state, pretoken, boundary), || {
+            let mut targets = vec![None; self.tokens.len()];
+            let step = |state, at, byte| {
+                let boundary = if at == 0 { boundary } else { Boundary::Inside };
+                Ok::<_, Infallible>(encoder.splitter.step(state, byte, boundary))
+            };
+            let each = |at: u32, state| {
+                let token = self.token(at);
+                targets[at as usize] = target_of(encoder, token, (state, pretoken), boundary);
+            };
+            let Ok(()) = self.read(vocabulary, (state, 0..=255), step, each);
+            let bytes = size_of_val(&targets[..]);
+            (targets.into(), bytes)
+        })
     }
+
+    /// Returns the states that one token leads to; see [`UntabulatedTokens::targets`].
+    pub fn target(
+        &self,
+        (encoder, vocabulary): (&BpeEncoder, &Vocabulary),
+        (state, pretoken): (SplitterState, PretokenState),
+        (boundary, token): (Boundary, u32),
+    ) -> Option<(SplitterState, PretokenState)> {
+        let splitter = &encoder.splitter;
+        let mut bytes = vocabulary.token_bytes(token)?.iter();
+        let first = splitter.step(state, *bytes.next()?, boundary)?;
+        let state =
+            bytes.try_fold(first, |state, &byte| splitter.step(state, byte, Boundary::Inside));
+        target_of(encoder, token, (state?, pretoken), boundary)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        6 * self.tokens.len() + 4 * self.starts.len() + self.targets.memory_bytes()
+    }
+}
+
+/// Returns the state after a token, given that of the splitter and the one of the pre-token before.
+/// Returns `None` if the token may not stand there.
+fn target_of(
+    encoder: &BpeEncoder,
+    token: u32,
+    (state, pretoken): (SplitterState, PretokenState),
+    boundary: Boundary,
+) -> Option<(SplitterState, PretokenState)> {
+    if !encoder.origin(token).fits(boundary, encoder.splitter.is_in_added_token(state)) {
+        return None;
+    }
+    let pretoken = match encoder.has_open_pieces() {
+        true => PretokenState::PLAIN,
+        false => encoder.whole_tokens.step(pretoken, token, boundary != Boundary::Inside)?,
+    };
+    Some((state, pretoken))
 }
 
 /// A cache that threads share; values are computed without its lock.
@@ -169,11 +228,6 @@ impl<K: Copy + Eq + Hash, V: ?Sized> ByteBudgetCache<K, V> {
 }
 
 impl BpeEncoder {
-    /// Builds the tables that every mask needs, which otherwise the first one does.
-    pub fn prepare(&self, vocabulary: &Vocabulary) {
-        self.transition_tables(vocabulary.without_special_bytes());
-    }
-
     /// Returns the transition functions of the tokens that merging makes, given their vocabulary.
     /// Returns `None` if there are too many distinct ones.
     pub fn token_transitions(&self, vocabulary: &Vocabulary) -> Option<&TokenTransitions> {
@@ -184,43 +238,6 @@ impl BpeEncoder {
     /// character.
     pub fn untabulated_tokens(&self, vocabulary: &Vocabulary) -> &UntabulatedTokens {
         &self.transition_tables(vocabulary).untabulated
-    }
-
-    /// Returns the states that the tokens without a transition lead to from a state between
-    /// characters, if `boundary` stands before the first byte. The state of a pre-token with open
-    /// pieces is left open.
-    pub fn untabulated_targets(
-        &self,
-        vocabulary: &Vocabulary,
-        (state, pretoken): (SplitterState, PretokenState),
-        boundary: Boundary,
-    ) -> Arc<UntabulatedTargets> {
-        let begins = boundary != Boundary::Inside;
-        let is_plain = begins || self.has_open_pieces();
-        let pretoken = if is_plain { PretokenState::PLAIN } else { pretoken };
-        let tables = self.transition_tables(vocabulary);
-        tables.untabulated_targets.get_or_insert_with((state, pretoken, boundary), || {
-            let (splitter, tokens) = (self.splitter(), &tables.untabulated);
-            let mut targets = vec![None; tokens.tokens.len()];
-            let step = |state, at, byte| {
-                let boundary = if at == 0 { boundary } else { Boundary::Inside };
-                Ok::<_, Infallible>(splitter.step(state, byte, boundary))
-            };
-            let each = |at: u32, state: SplitterState| {
-                let token = tokens.token(at);
-                let in_added = splitter.is_in_added_token(state);
-                let pretoken = match self.has_open_pieces() {
-                    true => Some(PretokenState::PLAIN),
-                    false => self.whole_tokens.step(pretoken, token, begins),
-                };
-                if self.origin(token).fits(boundary, in_added) {
-                    targets[at as usize] = pretoken.map(|pretoken| (state, pretoken));
-                }
-            };
-            let Ok(()) = tokens.read(vocabulary, (state, 0..=255), step, each);
-            let bytes = size_of_val(&targets[..]);
-            (targets.into(), bytes)
-        })
     }
 
     /// Returns the state of the normalizer's filter after a token with a transition. It does not
@@ -351,15 +368,13 @@ impl BpeEncoder {
                 true => PieceEnds::default(),
                 false => PieceEnds::new(vocabulary, merged),
             };
-            let (targets, untabulated_targets, by_target) = Default::default();
-            let (exits, targets_within_class) = Default::default();
+            let (targets, by_target, exits, targets_within_class) = Default::default();
             TransitionTables {
                 transitions,
                 untabulated,
                 filter_states,
                 piece_ends,
                 targets,
-                untabulated_targets,
                 by_target,
                 exits,
                 targets_within_class,
@@ -418,7 +433,6 @@ impl BpeEncoder {
                 + 4 * tables.filter_states.len()
                 + tables.piece_ends.memory_bytes()
                 + tables.targets.memory_bytes()
-                + tables.untabulated_targets.memory_bytes()
                 + tables.by_target.memory_bytes()
                 + tables.exits.memory_bytes()
                 + tables.targets_within_class.memory_bytes()

@@ -29,9 +29,9 @@ use crate::{MaskWords, Vocabulary};
 /// chosen, not measured.
 const MAX_STATES: usize = 1 << 14;
 
-/// Maximum number of pairs of a token and a list whose answer is kept; beyond it all are dropped.
-/// Bounds memory; chosen, not measured.
-const MAX_FOLLOWED: usize = 1 << 16;
+/// Number of lists of continuations beyond which all are dropped. Bounds memory; chosen, not
+/// measured.
+const MAX_LISTS: usize = 64;
 
 /// The tokens of characters in a class, and of such characters up to inside one beyond ASCII.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl FreeTextTables {
         self.tokens.memory_bytes()
             + lists.sum::<usize>()
             + 32 * (known.goes_on.len() + known.by_state.len())
-            + 12 * known.follows.len()
+            + known.follows.iter().flatten().map(|words| 4 * words.len()).sum::<usize>()
     }
 }
 
@@ -70,8 +70,8 @@ struct Continuations {
     by_state: FxHashMap<(u128, BoundaryState), u32>,
     /// The distinct lists.
     lists: Interner<Arc<[u32]>>,
-    /// Per list and token, whether one of the list may follow the token.
-    follows: FxHashMap<(u32, u32), bool>,
+    /// Per list, the tokens that were asked for, and those that one of the list may follow.
+    follows: Vec<[Vec<u32>; 2]>,
 }
 
 impl FreeTextTables {
@@ -107,7 +107,7 @@ impl FreeTextTables {
         let exits = encoder.exit_targets(vocabulary, transitions, class);
         let known = &mut *self.continuations.lock();
         if known.by_state.len() + known.goes_on.len() > MAX_STATES
-            || known.follows.len() > MAX_FOLLOWED
+            || known.follows.len() > MAX_LISTS
         {
             *known = Continuations::default();
         }
@@ -130,10 +130,15 @@ impl FreeTextTables {
         });
         let unsettled = unsettled.collect();
         if is_wide {
+            let mut recent: Option<(BoundaryState, u32)> = None;
             for &token in exits.exits.iter().flat_map(|exit| &exit.tokens) {
-                if let Some(target) = transitions.target(targets, token)
-                    && known.goes_on_inside(encoder, ascii, target, token)
-                {
+                let Some(target) = transitions.target(targets, token) else { continue };
+                let list = match recent {
+                    Some((state, list)) if state == target => list,
+                    _ => known.continuations(encoder, ascii, target),
+                };
+                recent = Some((target, list));
+                if known.goes_on_with(encoder, list, token) {
                     set_bit(&mut settled, token);
                 }
             }
@@ -175,10 +180,29 @@ impl Continuations {
         last: u32,
     ) -> bool {
         let list = self.continuations(encoder, ascii, state);
-        let Continuations { lists, follows, .. } = self;
-        *follows
-            .entry((list, last))
-            .or_insert_with(|| lists.get(list).iter().any(|&next| encoder.may_follow(last, next)))
+        self.goes_on_with(encoder, list, last)
+    }
+
+    /// Returns `true` if one token of a list may follow `last`.
+    fn goes_on_with(&mut self, encoder: &BpeEncoder, list: u32, last: u32) -> bool {
+        let at = list as usize;
+        if self.follows.len() <= at {
+            self.follows.resize_with(at + 1, Default::default);
+        }
+        let (word, bit) = (last as usize >> 5, 1 << (last & 31));
+        let [asked, follows] = &mut self.follows[at];
+        if asked.len() <= word {
+            let len = encoder.origins.len().div_ceil(32).max(word + 1);
+            asked.resize(len, 0);
+            follows.resize(len, 0);
+        }
+        if asked[word] & bit == 0 {
+            asked[word] |= bit;
+            if self.lists.get(list).iter().any(|&next| encoder.may_follow(last, next)) {
+                follows[word] |= bit;
+            }
+        }
+        follows[word] & bit != 0
     }
 
     /// Returns the number of the list of tokens of one byte with which the text goes on.

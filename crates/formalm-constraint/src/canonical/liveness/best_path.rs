@@ -29,6 +29,16 @@ struct TokenStart {
     boundary: Boundary,
 }
 
+/// What is known after a token.
+enum AfterToken {
+    /// The token is not canonical there.
+    Refused,
+    /// The text can be completed.
+    Live,
+    /// The text can be completed if it can after this element.
+    Open(SubsetElement),
+}
+
 /// Bitmasks of the tokens that open pieces forbid: all at once, and those that have to be asked one
 /// by one.
 struct CrossedTokens {
@@ -147,11 +157,26 @@ impl Liveness {
         (token, is_clean): (u32, bool),
     ) -> Result<bool, Error> {
         check_deadline()?;
+        match self.after_token(context, start, next, (token, is_clean)) {
+            AfterToken::Refused => Ok(false),
+            AfterToken::Live => Ok(true),
+            AfterToken::Open(element) => self.is_live_on_best_path(context, product, element),
+        }
+    }
+
+    /// Reads a token that leads to a product state. Most states with open pieces are not met again,
+    /// so they are numbered only if a search may visit them.
+    fn after_token<K: MaskClasses>(
+        &self,
+        context: ProductContext<'_, K>,
+        start: TokenStart,
+        next: ProductState,
+        (token, is_clean): (u32, bool),
+    ) -> AfterToken {
         let (encoder, open_pieces) = (context.encoder, context.open_pieces);
         let begins = start.boundary != Boundary::Inside;
-        // Most states are not met again, so they are numbered only if a search may visit them.
         let pretoken = match encoder.open_pieces_after(open_pieces, start.pretoken, token, begins) {
-            Some(None) => return Ok(false),
+            Some(None) => return AfterToken::Refused,
             Some(Some(open)) => {
                 let is_settled = is_clean
                     || self
@@ -159,16 +184,16 @@ impl Liveness {
                         .get(&next)
                         .is_some_and(|known| known.one_is_known_after(encoder, &open));
                 if open.is_between_characters() && is_settled {
-                    return Ok(true);
+                    return AfterToken::Live;
                 }
                 encoder.numbered(open_pieces, open)
             }
             None => match context.pretoken_step(start.pretoken, token, begins) {
                 Some(pretoken) => pretoken,
-                None => return Ok(false),
+                None => return AfterToken::Refused,
             },
         };
-        self.is_live_on_best_path(context, product, SubsetElement { product_state: next, pretoken })
+        AfterToken::Open(SubsetElement { product_state: next, pretoken })
     }
 
     /// Returns `true` if the text can be completed after a boundary at a product state. `false`
@@ -260,16 +285,30 @@ impl Liveness {
                 if inside_character && boundary != Boundary::Inside {
                     continue;
                 }
-                let groups = self.groups(context, product, (here, boundary), TokenChoice::All)?;
-                for (next, tokens) in groups {
-                    let mut steps = Vec::new();
-                    tokens.find(|token| {
-                        let begins = boundary != Boundary::Inside;
-                        steps.extend(context.pretoken_step(here.pretoken, token, begins));
-                        None::<()>
+                let groups =
+                    self.kept_groups(context, product, (here, boundary), TokenChoice::All)?;
+                let start = TokenStart { pretoken: here.pretoken, boundary };
+                for (next, tokens) in &*groups {
+                    let next = next.product_state;
+                    let is_clean = self.is_settled(context, product, next)?;
+                    if !is_clean {
+                        let completions = self.take_completions(context, product, next)?;
+                        self.completions.insert(next, completions);
+                    }
+                    let mut found = Vec::new();
+                    let is_live = tokens.find(|token| {
+                        match self.after_token(context, start, next, (token, is_clean)) {
+                            AfterToken::Refused => {}
+                            AfterToken::Live => return Some(()),
+                            AfterToken::Open(next) => found.push(next),
+                        }
+                        None
                     });
-                    for pretoken in steps {
-                        let next = SubsetElement { pretoken, ..next };
+                    let mut is_live = is_live.is_some();
+                    for next in found {
+                        if is_live {
+                            break;
+                        }
                         if !seen.insert(next) {
                             continue;
                         }
@@ -280,17 +319,21 @@ impl Liveness {
                         };
                         match known {
                             Some(true) => {
-                                let mut at = visited.len() - 1;
-                                while at != 0 {
-                                    self.best_path_verdicts.insert(visited[at].0, true);
-                                    at = visited[at].1;
-                                }
-                                self.best_path_verdicts.insert(element, true);
-                                return Ok(true);
+                                self.best_path_verdicts.insert(next, true);
+                                is_live = true;
                             }
                             Some(false) => {}
                             None => pending.push(visited.len() - 1),
                         }
+                    }
+                    if is_live {
+                        let mut at = at;
+                        while at != 0 {
+                            self.best_path_verdicts.insert(visited[at].0, true);
+                            at = visited[at].1;
+                        }
+                        self.best_path_verdicts.insert(element, true);
+                        return Ok(true);
                     }
                 }
             }

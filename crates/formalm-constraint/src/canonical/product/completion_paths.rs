@@ -13,6 +13,11 @@ use rustc_hash::FxHashSet;
 use super::super::ProductContext;
 use super::{Product, ProductState, Verdict};
 
+/// Number of states, and of bytes each, that are read before a machine with a stack is asked for a
+/// completion. Chosen, not measured.
+const MAX_NEARBY_STATES: usize = 2;
+const MAX_NEARBY_BYTES: usize = 16;
+
 /// States, each with the byte that leads on from it and the state after that.
 type HopPath = Vec<(StateId, (u8, StateId))>;
 
@@ -290,6 +295,9 @@ impl Product {
     ) -> Result<Option<(u8, StateId)>, Error> {
         let (path_step, here) = match self.abstract_completion_path(context, state)? {
             Some(found) => found,
+            None if self.find_path_nearby(context, state)? => {
+                return Ok(self.ahead.get(&state.number()).copied().flatten());
+            }
             None => {
                 let text = context.machine.any_completion(state)?;
                 self.path_along(context, state, &text)?
@@ -303,6 +311,42 @@ impl Product {
             self.ahead.entry(here.number()).or_insert(Some(hop));
         }
         Ok(self.ahead.get(&state.number()).copied().flatten())
+    }
+
+    /// Looks for a state near by from which a path to acceptance is known, and notes the path there.
+    /// Most states of a value lead in few bytes to the state after it, through which other
+    /// completions have gone.
+    fn find_path_nearby<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        state: StateId,
+    ) -> Result<bool, Error> {
+        if self.ahead.is_empty() {
+            return Ok(false);
+        }
+        let mut visited: Vec<(StateId, usize, u8)> = vec![(state, 0, 0)];
+        let mut at = 0;
+        while at < visited.len().min(MAX_NEARBY_STATES) {
+            check_deadline()?;
+            let here = visited[at].0;
+            for byte in context.machine.live_bytes(here)?.iter().take(MAX_NEARBY_BYTES) {
+                let Some(next) = context.machine.step(here, byte)? else { continue };
+                if self.ahead.contains_key(&next.number()) {
+                    self.ahead.insert(here.number(), Some((byte, next)));
+                    while at != 0 {
+                        let (next, before, byte) = visited[at];
+                        self.ahead.insert(visited[before].0.number(), Some((byte, next)));
+                        at = before;
+                    }
+                    return Ok(true);
+                }
+                if !visited.iter().any(|one| one.0 == next) {
+                    visited.push((next, at, byte));
+                }
+            }
+            at += 1;
+        }
+        Ok(false)
     }
 
     /// Returns the path along a completion of the abstract state, if that also completes the state
