@@ -24,6 +24,8 @@ struct SelfLoops {
 pub(crate) struct TrieWalk<'a, K> {
     keys: &'a K,
     trie: &'a TokenTrie,
+    /// The machine knows the possible bytes of some class.
+    knows_bytes: bool,
     loops: FxHashMap<MaskClassId, SelfLoops>,
     stack: Vec<MaskClassId>,
     /// Per stack entry, the bytes that may follow, if they are few.
@@ -37,7 +39,8 @@ pub(crate) struct TrieWalk<'a, K> {
 impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
     pub(crate) fn new(keys: &'a K, trie: &'a TokenTrie) -> TrieWalk<'a, K> {
         let (loops, stack, few, path) = Default::default();
-        TrieWalk { keys, trie, loops, stack, few, path, exits: None }
+        let knows_bytes = K::KNOWS_POSSIBLE_BYTES && keys.knows_possible_bytes();
+        TrieWalk { keys, trie, knows_bytes, loops, stack, few, path, exits: None }
     }
 
     /// Creates a walk inside an isolated value, up to its end.
@@ -177,7 +180,7 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
         let top = self.trie.nodes()[node as usize].depth();
         self.stack.resize(self.stack.len().max(top + 1), key);
         self.stack[top] = key;
-        if K::KNOWS_POSSIBLE_BYTES {
+        if self.knows_bytes {
             self.few.resize(self.few.len().max(top + 1), None);
             self.few[top] = self.keys.possible_bytes(key)?;
             self.path.resize(self.path.len().max(top + 1), node);
@@ -194,7 +197,7 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
         while at < end {
             let here = nodes[at as usize];
             let depth = here.depth();
-            if K::KNOWS_POSSIBLE_BYTES
+            if self.knows_bytes
                 && let Some(few) = self.few[depth - 1]
                 && !few.contains(here.byte())
             {
@@ -235,7 +238,7 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
             } else {
                 self.stack[depth] = next;
             }
-            if K::KNOWS_POSSIBLE_BYTES && here.end() > at + 1 {
+            if self.knows_bytes && here.end() > at + 1 {
                 self.few.resize(self.few.len().max(depth + 1), None);
                 self.few[depth] = self.keys.possible_bytes(next)?;
                 self.path.resize(self.path.len().max(depth + 1), at);
@@ -255,7 +258,7 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
     /// of which may follow.
     #[inline]
     fn accepts_all_below(&self, node: u32, key: MaskClassId) -> Result<bool, Error> {
-        if !K::KNOWS_POSSIBLE_BYTES || self.trie.nodes()[node as usize].end() == node + 1 {
+        if !self.knows_bytes || self.trie.nodes()[node as usize].end() == node + 1 {
             return Ok(false);
         }
         let below = self.trie.signature(node);
@@ -265,7 +268,7 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
 
     /// Returns `true` if the loops of a class are known, for machines with expensive steps.
     fn knows_loops(&self, key: MaskClassId) -> bool {
-        K::KNOWS_POSSIBLE_BYTES && self.loops.contains_key(&key)
+        self.knows_bytes && self.loops.contains_key(&key)
     }
 
     /// Returns `true` if the class loops over everything below a node.
@@ -303,7 +306,7 @@ impl<K: AcceptingMaskAutomaton> TrieWalk<'_, K> {
     ) -> Result<Option<Vec<u32>>, Error> {
         let nodes = self.trie.nodes();
         let mut found = Vec::new();
-        let few = if K::KNOWS_POSSIBLE_BYTES { self.keys.possible_bytes(key)? } else { None };
+        let few = if self.knows_bytes { self.keys.possible_bytes(key)? } else { None };
         for &root in roots {
             let end = nodes[root as usize].end();
             let mut at = root;
@@ -331,7 +334,7 @@ impl<K: AcceptingMaskAutomaton> TrieWalk<'_, K> {
     ) -> Result<Option<Vec<u32>>, Error> {
         let nodes = self.trie.nodes();
         let mut found = Vec::new();
-        let few = if K::KNOWS_POSSIBLE_BYTES { self.keys.possible_bytes(key)? } else { None };
+        let few = if self.knows_bytes { self.keys.possible_bytes(key)? } else { None };
         let mut at = 0;
         while let Some(&(node, end)) = selected.0.get(at) {
             let from = (nodes[node as usize].depth() == 1).then_some((key, few));

@@ -168,6 +168,11 @@ impl BoundedQuotient {
         self.automaton.classes.live_bytes(|byte| Ok(self.step(class, byte)?.is_some()))
     }
 
+    /// Returns `true` if the live bytes of classes can mostly be read off their terms.
+    pub fn reads_live_bytes(&self) -> bool {
+        self.automaton.is_pure()
+    }
+
     /// Returns the live bytes of a class, if they can be read off its term without a step.
     #[inline]
     pub fn cheap_live_bytes(&self, class: StateId) -> Option<ByteSet> {

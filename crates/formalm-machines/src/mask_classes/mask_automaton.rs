@@ -74,6 +74,11 @@ pub trait MaskShortcuts: ClassAutomaton {
     /// call.
     const KNOWS_POSSIBLE_BYTES: bool = false;
 
+    /// Returns `true` if [`MaskShortcuts::possible_bytes`] may return anything of this machine.
+    fn knows_possible_bytes(&self) -> bool {
+        Self::KNOWS_POSSIBLE_BYTES
+    }
+
     /// Returns a superset of the viable next bytes, where it is small and known without reading.
     ///
     /// # Errors

@@ -93,6 +93,10 @@ impl ClassAutomaton for RegularMaskClasses {
 impl MaskShortcuts for RegularMaskClasses {
     const KNOWS_POSSIBLE_BYTES: bool = true;
 
+    fn knows_possible_bytes(&self) -> bool {
+        self.0.reads_live_bytes()
+    }
+
     #[inline]
     fn possible_bytes(&self, class: MaskClassId) -> Result<Option<ByteSet>, Error> {
         Ok(self.0.cheap_live_bytes(quotient_state(class)))
