@@ -31,7 +31,7 @@ static SAVED: LazyLock<Vec<Saved>> = LazyLock::new(|| {
         let file = file.as_bytes();
         let vocabulary = Vocabulary::from_tokenizer_json(file, None).expect("a vocabulary");
         let vocabulary = Arc::new(vocabulary);
-        let encoder = Arc::new(BpeEncoder::from_tokenizer_json(file).expect("an encoder"));
+        let encoder = Arc::new(BpeEncoder::from_tokenizer_json(file, None).expect("an encoder"));
         let constraint = constraint(Arc::clone(&encoder), &vocabulary).expect("a constraint");
         let texts = ["", "a", " the"].map(|text| text.as_bytes().to_vec());
         constraint.current().prepare_part(b"", &texts).expect("a small part");
@@ -134,8 +134,8 @@ fn ask(encoder: &BpeEncoder, vocabulary: &Vocabulary) {
     }
     let size = vocabulary.len() as u32;
     for token in (0..size).chain([u32::MAX]) {
-        encoder.forbidden_after(token, |_| {});
-        encoder.forbidden_before(token, |_| {});
+        encoder.forbidden(token, true, |_| {});
+        encoder.forbidden(token, false, |_| {});
         let _ = (encoder.origin(token), encoder.may_follow(token, size / 2));
         let _ = encoder.crossing_merge(size / 2, token);
     }

@@ -9,7 +9,7 @@ fuzz_target!(|data: &[u8]| {
     let saved = vocabulary.save();
     let again = Vocabulary::from_saved(&saved).expect("what we saved can be read");
     assert_eq!(vocabulary.fingerprint(), again.fingerprint());
-    let Ok(encoder) = BpeEncoder::from_tokenizer_json(data) else { return };
+    let Ok(encoder) = BpeEncoder::from_tokenizer_json(data, None) else { return };
     if encoder.check(&vocabulary).is_ok()
         && let Some(tokens) = encoder.encode("don't\n\n 12")
     {

@@ -137,7 +137,7 @@ proptest! {
         let pattern = pattern.replace("a*", "a{0,4}");
         let file = model.file();
         let vocabulary = Arc::new(Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap());
-        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes()).unwrap();
+        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes(), None).unwrap();
         encoder.check(&vocabulary).unwrap();
         let parsed = parse(&pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
         let expression = Expression::pattern(parsed);

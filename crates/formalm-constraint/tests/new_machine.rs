@@ -45,7 +45,7 @@ fn constraint(canonical: bool) -> Arc<Constraint<IdentityClasses<BalancedBracket
                 "merges": [["(", ")"], ["(", "("], ["()", "()"]]}}}}"#,
         listed.join(", ")
     );
-    let encoder = Arc::new(BpeEncoder::from_tokenizer_json(file.as_bytes()).unwrap());
+    let encoder = Arc::new(BpeEncoder::from_tokenizer_json(file.as_bytes(), None).unwrap());
     Arc::new(
         Constraint::canonical_over(classes, vocabulary, encoder, 1 << 20, TextBegin::Anywhere)
             .unwrap(),

@@ -32,9 +32,8 @@ impl Encoder {
         vocabulary: &Vocabulary,
         answers: Option<Vec<String>>,
     ) -> PyResult<Encoder> {
-        Encoder::checked(py, vocabulary, || match answers {
-            Some(answers) => BpeEncoder::from_probed_tokenizer_json(tokenizer_json, &answers),
-            None => BpeEncoder::from_tokenizer_json(tokenizer_json),
+        Encoder::checked(py, vocabulary, || {
+            BpeEncoder::from_tokenizer_json(tokenizer_json, answers.as_deref())
         })
     }
 
@@ -168,11 +167,7 @@ impl Encoder {
     /// ascending.
     fn forbidden(&self, token_id: u32, after: bool) -> Vec<u32> {
         let mut ids = Vec::new();
-        if after {
-            self.inner.forbidden_after(token_id, |tokens| ids.extend_from_slice(tokens));
-        } else {
-            self.inner.forbidden_before(token_id, |tokens| ids.extend_from_slice(tokens));
-        }
+        self.inner.forbidden(token_id, after, |tokens| ids.extend_from_slice(tokens));
         ids.sort_unstable();
         ids.dedup();
         ids

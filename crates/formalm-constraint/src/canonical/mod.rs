@@ -657,9 +657,9 @@ impl<K: MaskClasses> CanonicalMasks<K> {
     /// Clears the tokens that may not follow `last` inside a pre-token.
     fn clear_after(&self, last: u32, out: &mut MaskWords) {
         let mut count = 0;
-        self.encoder.forbidden_after(last, |tokens| count += tokens.len());
+        self.encoder.forbidden(last, true, |tokens| count += tokens.len());
         if count <= MANY_NEIGHBORS {
-            self.encoder.forbidden_after(last, |tokens| patch(out, &[], tokens));
+            self.encoder.forbidden(last, true, |tokens| patch(out, &[], tokens));
             return;
         }
         let row = self.encoder.forbidden_mask(&self.vocabulary, last, true);

@@ -35,7 +35,7 @@ impl Tokenizer {
         let pieces: BTreeSet<String> = pieces.into_iter().map(str::to_owned).collect();
         let file = file(&pieces, false, true);
         let vocabulary = Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap();
-        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes()).unwrap();
+        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes(), None).unwrap();
         encoder.check(&vocabulary).unwrap();
         Tokenizer { vocabulary: Arc::new(vocabulary), encoder: Arc::new(encoder) }
     }

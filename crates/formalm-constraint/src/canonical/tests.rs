@@ -101,7 +101,7 @@ proptest! {
         }));
         let file = file(&pieces, added, whole);
         let vocabulary = Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap();
-        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes()).unwrap();
+        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes(), None).unwrap();
         encoder.check(&vocabulary).unwrap();
         let parsed = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
         let machine = Automaton::new(&Expression::pattern(parsed), AutomatonLimits::default()).unwrap();
@@ -141,7 +141,7 @@ proptest! {
     ) {
         let file = file(&pieces, added, whole);
         let vocabulary = Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap();
-        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes()).unwrap();
+        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes(), None).unwrap();
         encoder.check(&vocabulary).unwrap();
         let parsed = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
         let machine = Automaton::new(&Expression::pattern(parsed), AutomatonLimits::default()).unwrap();

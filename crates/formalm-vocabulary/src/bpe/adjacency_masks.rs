@@ -101,7 +101,7 @@ mod tests {
         );
         let vocabulary =
             Vocabulary::from_tokenizer_json(file.as_bytes(), None).expect("a vocabulary");
-        (vocabulary, BpeEncoder::from_tokenizer_json(file.as_bytes()).expect("an encoder"))
+        (vocabulary, BpeEncoder::from_tokenizer_json(file.as_bytes(), None).expect("an encoder"))
     }
 
     #[test]

@@ -80,27 +80,19 @@ pub struct BpeEncoder {
 }
 
 impl BpeEncoder {
-    /// Builds the encoder of a `tokenizer.json`. A normalizer is read by the newest version of
-    /// Unicode.
-    ///
-    /// # Errors
-    ///
-    /// The tokenizer is of an unknown kind, or does something that we cannot reproduce exactly.
-    pub fn from_tokenizer_json(data: &[u8]) -> Result<BpeEncoder, Error> {
-        BpeEncoder::new(tokenizer_json::read(data, None)?)
-    }
-
     /// Builds the encoder of a `tokenizer.json` as a library with its own Unicode version reads it,
-    /// given the library's answers to [`normalizer_probes`](crate::normalization::normalizer_probes).
+    /// given the library's answers to [`normalizer_probes`](crate::normalization::normalizer_probes);
+    /// without answers, by the newest version of Unicode.
     ///
     /// # Errors
     ///
-    /// As [`BpeEncoder::from_tokenizer_json`], and if the answers do not fit the probes.
-    pub fn from_probed_tokenizer_json(
+    /// The tokenizer is of an unknown kind, or does something that we cannot reproduce exactly, or
+    /// the answers do not fit the probes.
+    pub fn from_tokenizer_json(
         data: &[u8],
-        answers: &[String],
+        answers: Option<&[String]>,
     ) -> Result<BpeEncoder, Error> {
-        BpeEncoder::new(tokenizer_json::read(data, Some(answers))?)
+        BpeEncoder::new(tokenizer_json::read(data, answers)?)
     }
 
     /// Builds the encoder of a tiktoken encoding, given as JSON with its `pattern`, its `ranks` by
@@ -295,16 +287,10 @@ impl BpeEncoder {
         }
     }
 
-    /// Passes to `each`, some several times, the tokens that may not follow `token` inside a
-    /// pre-token.
-    pub fn forbidden_after(&self, token: u32, each: impl FnMut(&[u32])) {
-        self.adjacency.for_each_forbidden(token, true, each);
-    }
-
-    /// Passes to `each`, some several times, the tokens that may not precede `token` inside a
-    /// pre-token.
-    pub fn forbidden_before(&self, token: u32, each: impl FnMut(&[u32])) {
-        self.adjacency.for_each_forbidden(token, false, each);
+    /// Passes to `each`, some several times, the tokens that may not follow (`after`) or precede
+    /// `token` inside a pre-token.
+    pub fn forbidden(&self, token: u32, after: bool, each: impl FnMut(&[u32])) {
+        self.adjacency.for_each_forbidden(token, after, each);
     }
 
     /// Returns `true` if a pre-token may end in this state.

@@ -443,7 +443,7 @@ mod tests {
         let file = file();
         let vocabulary =
             Vocabulary::from_tokenizer_json(file.as_bytes(), None).expect("a vocabulary");
-        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes()).expect("an encoder");
+        let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes(), None).expect("an encoder");
         encoder.check(&vocabulary).expect("its own vocabulary");
         let start = encoder.splitter().start().boundaries;
         for name in [7, u128::MAX] {
@@ -469,8 +469,9 @@ mod tests {
         let texts = ["abcc bcc", " a\u{e9}\n", "\u{4e2d}ab", ""];
         let mut forbidden = Vec::new();
         for token in 0..266 {
-            encoder.forbidden_after(token, |tokens| forbidden.extend_from_slice(tokens));
-            encoder.forbidden_before(token, |tokens| forbidden.extend_from_slice(tokens));
+            for after in [true, false] {
+                encoder.forbidden(token, after, |tokens| forbidden.extend_from_slice(tokens));
+            }
             forbidden.extend((256..266).filter(|&other| encoder.may_follow(token, other)));
         }
         (texts.map(|text| encoder.encode(text)).to_vec(), forbidden)

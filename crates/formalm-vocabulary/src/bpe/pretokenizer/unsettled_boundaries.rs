@@ -181,7 +181,7 @@ mod tests {
                 "model": {{"type": "BPE", "vocab": {{{}}}, "merges": []}}}}"#,
             listed.join(", ")
         );
-        BpeEncoder::from_tokenizer_json(file.as_bytes()).expect("a tokenizer")
+        BpeEncoder::from_tokenizer_json(file.as_bytes(), None).expect("a tokenizer")
     }
 
     fn state(boundaries: BoundaryState) -> SplitterState {
