@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use formalm_core::set_bits;
-
 /// Words of a bitmask: bit `id & 31` of word `id >> 5`; 1 = allowed.
 pub type MaskWords = [u32];
 
@@ -89,9 +87,15 @@ impl Mask {
             }
         }
         let (mut add, mut remove) = (Vec::new(), Vec::new());
-        for id in set_bits(base.iter().zip(words).map(|(old, new)| old ^ new)) {
-            let is_added = words[id as usize >> 5] >> (id & 31) & 1 != 0;
-            if is_added { &mut add } else { &mut remove }.push(id);
+        for (at, (old, new)) in base.iter().zip(words).enumerate() {
+            let mut rest = old ^ new;
+            while rest != 0 {
+                let id = at as u32 * 32 + rest.trailing_zeros();
+                let list =
+                    if new & (rest & rest.wrapping_neg()) != 0 { &mut add } else { &mut remove };
+                list.push(id);
+                rest &= rest - 1;
+            }
         }
         Some(Mask::patched(base, add, remove))
     }

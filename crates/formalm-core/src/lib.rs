@@ -9,7 +9,6 @@ mod interner;
 mod machine;
 mod memory_bytes;
 mod runtime;
-mod set_bits;
 mod state_ids;
 
 pub use all_non_ascii_check::reads_all_non_ascii;
@@ -29,5 +28,4 @@ pub use runtime::{
     SetOnce, StepBudget, StepMeter, deadline, interrupt, keyed_hash, pool, process_fork,
     record_steps, steps_taken,
 };
-pub use set_bits::set_bits;
 pub use state_ids::{MaskClassId, StateId};

@@ -5,7 +5,7 @@
 //!
 //! Reference: D. E. Knuth, "On the translation of languages from left to right" (1965).
 
-use formalm_core::{Error, ListInterner, set_bits};
+use formalm_core::{Error, ListInterner};
 use rustc_hash::FxHashMap;
 
 use crate::NOTHING;
@@ -39,8 +39,11 @@ pub(crate) fn join(left: &mut Vec<u32>, right: &[u32]) {
 }
 
 /// Returns the numbers in a set, ascending.
-pub(crate) fn elements(words: &[u32]) -> impl Iterator<Item = u32> {
-    set_bits(words.iter().copied())
+pub(crate) fn elements(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
+    (0..).zip(words).flat_map(|(at, &word)| {
+        let rest = std::iter::successors(Some(word), |rest| Some(rest & rest.checked_sub(1)?));
+        rest.take_while(|&rest| rest != 0).map(move |rest| 32 * at + rest.trailing_zeros())
+    })
 }
 
 /// An LR(0) state.

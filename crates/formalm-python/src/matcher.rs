@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use formalm_constraint::StepInput;
-use formalm_core::{Error, InterruptCheck, deadline::Deadline, pool, set_bits};
+use formalm_core::{Error, InterruptCheck, deadline::Deadline, pool};
 use numpy::{PyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -113,7 +113,13 @@ impl Matcher {
     fn ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         let words = self.words(py)?;
         let mut ids = Vec::new();
-        set_bits(words.iter().copied()).for_each(|id| ids.push(id));
+        for (at, &word) in words.iter().enumerate() {
+            let mut rest = word;
+            while rest != 0 {
+                ids.push(at as u32 * 32 + rest.trailing_zeros());
+                rest &= rest - 1;
+            }
+        }
         Ok(ids)
     }
 }

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use formalm_core::set_bits;
-
 use crate::MaskWords;
 
 /// Set size, in tokens, from which on a set is stored as a bitmask. Chosen, not measured.
@@ -32,7 +30,11 @@ impl TokenSet {
     pub fn into_list(self) -> Vec<u32> {
         match self {
             TokenSet::List(list) => list,
-            TokenSet::Mask(words) => set_bits(words).collect(),
+            TokenSet::Mask(words) => {
+                let mut list = Vec::new();
+                for_each_bit(&words, |token| list.push(token));
+                list
+            }
         }
     }
 
@@ -84,7 +86,19 @@ impl TokenSet {
     pub fn find<R>(&self, mut look: impl FnMut(u32) -> Option<R>) -> Option<R> {
         match self {
             TokenSet::List(list) => list.iter().find_map(|&token| look(token)),
-            TokenSet::Mask(words) => set_bits(words.iter().copied()).find_map(look),
+            TokenSet::Mask(words) => {
+                for (at, &word) in words.iter().enumerate() {
+                    let mut rest = word;
+                    while rest != 0 {
+                        let found = look(at as u32 * 32 + rest.trailing_zeros());
+                        if found.is_some() {
+                            return found;
+                        }
+                        rest &= rest - 1;
+                    }
+                }
+                None
+            }
         }
     }
 
@@ -114,4 +128,15 @@ impl TokenSet {
 #[inline]
 pub(super) fn set_bit(words: &mut MaskWords, token: u32) {
     words[token as usize >> 5] |= 1 << (token & 31);
+}
+
+/// Hands out the tokens of a bitmask.
+fn for_each_bit(words: &MaskWords, mut each: impl FnMut(u32)) {
+    for (at, &word) in words.iter().enumerate() {
+        let mut rest = word;
+        while rest != 0 {
+            each(at as u32 * 32 + rest.trailing_zeros());
+            rest &= rest - 1;
+        }
+    }
 }

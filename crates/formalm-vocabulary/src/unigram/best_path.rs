@@ -301,9 +301,14 @@ impl UnigramModel {
                 best[end] = Some((sum, through));
             }
         };
-        for &(node, score) in &from.pairs {
-            for (end, piece) in self.pieces_from(rest, 0, node) {
-                offer(&mut best, end, self.trie.pieces[piece as usize].score + score, false);
+        for &(mut node, score) in &from.pairs {
+            for (at, &byte) in rest.iter().enumerate() {
+                let Some(child) = self.trie.child(node, byte) else { break };
+                node = child;
+                if let Some(piece) = self.trie.piece(node) {
+                    let sum = self.trie.pieces[piece as usize].score + score;
+                    offer(&mut best, at + 1, sum, false);
+                }
             }
         }
         let mut start = 0;
@@ -316,28 +321,54 @@ impl UnigramModel {
                 return Some(through);
             }
             let Some((score, through)) = best[start] else { return Some(false) };
-            let char_end = start + char_len(rest[start]).min(rest.len() - start);
+            let width = char_len(rest[start]).min(rest.len() - start);
+            let mut node = ROOT;
             let mut is_piece = false;
-            for (end, piece) in self.pieces_from(rest, start, ROOT) {
-                is_piece |= end == char_end;
-                offer(&mut best, end, self.trie.pieces[piece as usize].score + score, through);
+            for (at, &byte) in rest.iter().enumerate().skip(start) {
+                let Some(child) = self.trie.child(node, byte) else { break };
+                node = child;
+                let Some(piece) = self.trie.piece(node) else { continue };
+                is_piece = is_piece || at + 1 == start + width;
+                let sum = self.trie.pieces[piece as usize].score + score;
+                offer(&mut best, at + 1, sum, through);
             }
             if !is_piece {
-                offer(&mut best, char_end, self.trie.unknown_score + score, through);
+                offer(&mut best, start + width, self.trie.unknown_score + score, through);
             }
-            start = char_end;
+            start += width;
         }
         Some(best.last().copied().flatten().is_some_and(|(_, through)| through))
     }
 
     /// Appends the tokens of a pre-token, or returns `false` if it has none.
     pub(crate) fn encode(&self, text: &[u8], out: &mut Vec<u32>) -> bool {
-        let mut best: Vec<Option<LastUnit>> = vec![None; text.len() + 1];
+        // Per offset: the best score, and the start and piece of the last unit.
+        let mut best: Vec<Option<(f64, usize, u32)>> = vec![None; text.len() + 1];
         best[0] = Some((0.0, 0, NONE));
         let mut start = 0;
         while start < text.len() {
+            let width = char_len(text[start]).min(text.len() - start);
             let Some((score, ..)) = best[start] else { return false };
-            start = self.offer_units(&mut best, text, start, score);
+            let mut node = ROOT;
+            let mut is_piece = false;
+            for end in start + 1..=text.len() {
+                let Some(child) = self.trie.child(node, text[end - 1]) else { break };
+                node = child;
+                let Some(piece) = self.trie.piece(node) else { continue };
+                is_piece = is_piece || end == start + width;
+                let sum = self.arithmetic.store(self.trie.pieces[piece as usize].score + score);
+                if best[end].is_none_or(|(most, ..)| sum > most) {
+                    best[end] = Some((sum, start, piece));
+                }
+            }
+            if !is_piece {
+                let sum = self.arithmetic.store(self.trie.unknown_score + score);
+                let end = start + width;
+                if best[end].is_none_or(|(most, ..)| sum > most) {
+                    best[end] = Some((sum, start, NONE));
+                }
+            }
+            start += width;
         }
         let first = out.len();
         let mut end = text.len();
@@ -360,18 +391,45 @@ impl UnigramModel {
         if std::str::from_utf8(&text).is_err() {
             return false;
         }
-        let mut best: Vec<Option<LastUnit>> = vec![None; text.len() + 1];
-        for &(node, score) in &from.pairs {
-            for (end, piece) in self.pieces_from(&text, 0, node) {
-                let sum = self.trie.pieces[piece as usize].score + score;
-                offer(&mut best, end, (self.arithmetic.store(sum), BEFORE, piece));
+        // Per offset: the best score, and the start and piece of the last unit.
+        let mut best: Vec<Option<(f64, usize, u32)>> = vec![None; text.len() + 1];
+        let pairs = from.pairs.iter().map(|&(node, score)| (BEFORE, node, score));
+        for (start, mut node, score) in pairs {
+            for end in 1..=text.len() {
+                let Some(child) = self.trie.child(node, text[end - 1]) else { break };
+                node = child;
+                let Some(piece) = self.trie.piece(node) else { continue };
+                let sum = self.arithmetic.store(self.trie.pieces[piece as usize].score + score);
+                if best[end].is_none_or(|(most, ..)| sum > most) {
+                    best[end] = Some((sum, start, piece));
+                }
             }
         }
         let mut start = 0;
         while start < text.len() {
             let score = if start == 0 { Some(from.base) } else { best[start].map(|one| one.0) };
             let Some(score) = score else { return false };
-            start = self.offer_units(&mut best, &text, start, score);
+            let width = char_len(text[start]).min(text.len() - start);
+            let mut node = ROOT;
+            let mut is_piece = false;
+            for end in start + 1..=text.len() {
+                let Some(child) = self.trie.child(node, text[end - 1]) else { break };
+                node = child;
+                let Some(piece) = self.trie.piece(node) else { continue };
+                is_piece = is_piece || end == start + width;
+                let sum = self.arithmetic.store(self.trie.pieces[piece as usize].score + score);
+                if best[end].is_none_or(|(most, ..)| sum > most) {
+                    best[end] = Some((sum, start, piece));
+                }
+            }
+            let end = start + width;
+            if !is_piece {
+                let sum = self.arithmetic.store(self.trie.unknown_score + score);
+                if best[end].is_none_or(|(most, ..)| sum > most) {
+                    best[end] = Some((sum, start, NONE));
+                }
+            }
+            start = end;
         }
         let before = out.len();
         let mut end = text.len();
@@ -393,45 +451,6 @@ impl UnigramModel {
         // Bytes that have been read are tokens of their own.
         out.drain(before..before + from.character.len());
         true
-    }
-
-    /// Offers the units that start at a character, given the best score up to it: the pieces, and the
-    /// character itself if it is none. Returns the end of the character.
-    #[inline]
-    fn offer_units(
-        &self,
-        best: &mut [Option<LastUnit>],
-        text: &[u8],
-        start: usize,
-        score: f64,
-    ) -> usize {
-        let char_end = start + char_len(text[start]).min(text.len() - start);
-        let mut is_piece = false;
-        for (end, piece) in self.pieces_from(text, start, ROOT) {
-            is_piece |= end == char_end;
-            let sum = self.trie.pieces[piece as usize].score + score;
-            offer(best, end, (self.arithmetic.store(sum), start, piece));
-        }
-        if !is_piece {
-            let sum = self.arithmetic.store(self.trie.unknown_score + score);
-            offer(best, char_end, (sum, start, NONE));
-        }
-        char_end
-    }
-
-    /// Returns the pieces that continue a node of the trie from an offset on, each with its end.
-    #[inline]
-    fn pieces_from(
-        &self,
-        text: &[u8],
-        start: usize,
-        mut node: u32,
-    ) -> impl Iterator<Item = (usize, u32)> {
-        let nodes = text.iter().enumerate().skip(start).map_while(move |(at, &byte)| {
-            node = self.trie.child(node, byte)?;
-            Some((at + 1, node))
-        });
-        nodes.filter_map(move |(end, node)| Some((end, self.trie.piece(node)?)))
     }
 
     /// Appends the tokens of a unit in reverse, or returns `false` if it has none.
@@ -498,17 +517,6 @@ impl UnigramModel {
 
 /// The start of a piece begun before the unit that is read.
 const BEFORE: usize = usize::MAX;
-
-/// The last unit of a segmentation: the segmentation's score, and the start and piece of the unit.
-type LastUnit = (f64, usize, u32);
-
-/// Keeps the better one of two segmentations up to an offset.
-#[inline]
-fn offer(best: &mut [Option<LastUnit>], end: usize, unit: LastUnit) {
-    if best[end].is_none_or(|(most, ..)| unit.0 > most) {
-        best[end] = Some(unit);
-    }
-}
 
 /// Returns the value of the lowest bit of a number that is not zero.
 fn lowest_bit(number: f64) -> Option<f64> {
