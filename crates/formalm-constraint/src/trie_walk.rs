@@ -13,6 +13,10 @@ use rustc_hash::FxHashMap;
 /// The deadline is checked at nodes whose numbers have these bits zero.
 pub(crate) const DEADLINE_CHECK_MASK: u32 = 63;
 
+/// Maximum number of possible bytes, where steps are fast, of a class below which a walk asks for
+/// those of further classes. Chosen, not measured.
+const MAX_FEW_BYTES: usize = 32;
+
 /// The characters over which a mask class loops.
 #[derive(Clone, Copy, Debug, Default)]
 struct SelfLoops {
@@ -26,6 +30,8 @@ pub(crate) struct TrieWalk<'a, K> {
     trie: &'a TokenTrie,
     /// The machine knows the possible bytes of some class.
     knows_bytes: bool,
+    /// The walk below the last node entered asks for possible bytes.
+    asks_bytes: bool,
     loops: FxHashMap<MaskClassId, SelfLoops>,
     stack: Vec<MaskClassId>,
     /// Per stack entry, the bytes that may follow, if they are few.
@@ -40,7 +46,17 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
     pub(crate) fn new(keys: &'a K, trie: &'a TokenTrie) -> TrieWalk<'a, K> {
         let (loops, stack, few, path) = Default::default();
         let knows_bytes = K::KNOWS_POSSIBLE_BYTES && keys.knows_possible_bytes();
-        TrieWalk { keys, trie, knows_bytes, loops, stack, few, path, exits: None }
+        TrieWalk {
+            keys,
+            trie,
+            knows_bytes,
+            asks_bytes: knows_bytes,
+            loops,
+            stack,
+            few,
+            path,
+            exits: None,
+        }
     }
 
     /// Creates a walk inside an isolated value, up to its end.
@@ -181,8 +197,11 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
         self.stack.resize(self.stack.len().max(top + 1), key);
         self.stack[top] = key;
         if self.knows_bytes {
+            let few = self.keys.possible_bytes(key)?;
+            let is_small = few.is_some_and(|few| few.len() <= MAX_FEW_BYTES);
+            self.asks_bytes = !K::HAS_FAST_STEPS || is_small;
             self.few.resize(self.few.len().max(top + 1), None);
-            self.few[top] = self.keys.possible_bytes(key)?;
+            self.few[top] = few;
             self.path.resize(self.path.len().max(top + 1), node);
             self.path[top] = node;
         }
@@ -197,7 +216,7 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
         while at < end {
             let here = nodes[at as usize];
             let depth = here.depth();
-            if self.knows_bytes
+            if self.asks_bytes
                 && let Some(few) = self.few[depth - 1]
                 && !few.contains(here.byte())
             {
@@ -238,7 +257,7 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
             } else {
                 self.stack[depth] = next;
             }
-            if self.knows_bytes && here.end() > at + 1 {
+            if self.asks_bytes && here.end() > at + 1 {
                 self.few.resize(self.few.len().max(depth + 1), None);
                 self.few[depth] = self.keys.possible_bytes(next)?;
                 self.path.resize(self.path.len().max(depth + 1), at);
@@ -258,7 +277,7 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
     /// of which may follow.
     #[inline]
     fn accepts_all_below(&self, node: u32, key: MaskClassId) -> Result<bool, Error> {
-        if !self.knows_bytes || self.trie.nodes()[node as usize].end() == node + 1 {
+        if !self.asks_bytes || self.trie.nodes()[node as usize].end() == node + 1 {
             return Ok(false);
         }
         let below = self.trie.signature(node);
@@ -268,7 +287,7 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
 
     /// Returns `true` if the loops of a class are known, for machines with expensive steps.
     fn knows_loops(&self, key: MaskClassId) -> bool {
-        self.knows_bytes && self.loops.contains_key(&key)
+        self.asks_bytes && self.loops.contains_key(&key)
     }
 
     /// Returns `true` if the class loops over everything below a node.

@@ -365,6 +365,8 @@ impl<S: MaskAutomaton> ClassAutomaton for PrefixedMaskAutomaton<'_, S> {
 impl<S: MaskAutomaton> MaskShortcuts for PrefixedMaskAutomaton<'_, S> {
     const KNOWS_POSSIBLE_BYTES: bool = S::KNOWS_POSSIBLE_BYTES;
 
+    const HAS_FAST_STEPS: bool = S::HAS_FAST_STEPS;
+
     fn direct_mask(&self, key: MaskClassId) -> Result<Option<Vec<u32>>, Error> {
         self.inner(key).map_or(Ok(None), |inner| self.steps.direct_mask(inner))
     }

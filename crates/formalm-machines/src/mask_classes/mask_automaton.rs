@@ -74,6 +74,9 @@ pub trait MaskShortcuts: ClassAutomaton {
     /// call.
     const KNOWS_POSSIBLE_BYTES: bool = false;
 
+    /// `true` if a step takes nanoseconds, so that what spares few steps is not worth asking for.
+    const HAS_FAST_STEPS: bool = false;
+
     /// Returns `true` if [`MaskShortcuts::possible_bytes`] may return anything of this machine.
     fn knows_possible_bytes(&self) -> bool {
         Self::KNOWS_POSSIBLE_BYTES

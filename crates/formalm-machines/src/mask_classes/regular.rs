@@ -93,6 +93,8 @@ impl ClassAutomaton for RegularMaskClasses {
 impl MaskShortcuts for RegularMaskClasses {
     const KNOWS_POSSIBLE_BYTES: bool = true;
 
+    const HAS_FAST_STEPS: bool = true;
+
     fn knows_possible_bytes(&self) -> bool {
         self.0.reads_live_bytes()
     }
