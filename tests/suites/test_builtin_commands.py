@@ -74,7 +74,7 @@ def check_runs(
         assert each.code == 0, each.stderr
         assert "Traceback" not in each.stderr
     for form in forms:
-        assert (one / FORMS[form]).stat().st_size > 300
+        assert (one / FORMS[form]).stat().st_size > 100
     if "markdown" in forms:
         assert verdicts[0] in (one / "report.md").read_text().splitlines()[0]
     assert "Rounding may change" in ended[-1].stdout
@@ -82,6 +82,7 @@ def check_runs(
         junit = ElementTree.parse(one / "junit.xml").getroot()  # noqa: S314 - it is ours
         told = {"fail": "failures", "inconclusive": "errors"}.get(verdicts[0])
         assert told is None or int(junit.attrib[told]) > 0
+        assert len(junit.findall("testcase")) == int(junit.attrib["tests"]) > 0
         assert json.loads((one / "lm-eval.json").read_text())["verdict"] == verdicts[0]
     return verdicts
 
@@ -100,8 +101,9 @@ def test_a_built_in_suite_runs_from_the_command_line(name: str, tmp_path: Path) 
 @pytest.mark.parametrize("name", builtin_names())
 def test_a_whole_built_in_suite_runs_from_the_command_line(name: str, tmp_path: Path) -> None:
     canary, _ = check_runs(name, tmp_path, (), 1500)
-    planted = ("structured.conformance", "tokenization.canonical_rate")
-    assert canary == ("pass" if name in planted else "fail")
+    mastered = ("knowledge.lambada", "knowledge.structured")
+    mastered += ("structured.conformance", "tokenization.canonical_rate")
+    assert canary == ("pass" if name in mastered else "fail")
 
 
 def killed(folder: Path, arguments: tuple[str, ...], after: int) -> None:
