@@ -70,6 +70,8 @@ def test_only_computed_tables_are_saved(tmp_path: Path) -> None:
         Vocabulary.load(tmp_path / "bare").encoder()
     with pytest.raises(ArgumentError, match="saved with their tokenizer"):
         vocabulary.save(tmp_path / "bare", tokenizer=False, canonical=True)
+    with pytest.raises(ArgumentError, match="types must be True or False, got 'no'"):
+        vocabulary.save(tmp_path / "bare", types="no")  # type: ignore[arg-type]
     plain = Vocabulary.from_tokens([b"a"])
     with pytest.raises(VocabularyError, match="own file"):
         plain.save(tmp_path / "plain", canonical=True)

@@ -135,6 +135,19 @@ def test_half_of_the_memory_limit_is_left(vocabulary: Vocabulary) -> None:
     assert large.memory_bytes > limit
 
 
+def test_canonical_masks_leave_half_of_the_memory_limit() -> None:
+    properties = {f"p{n}": {"type": "string", "maxLength": 40 + n} for n in range(10)}
+    vocabulary, limit = canary().vocabulary, 1 << 20
+    schema = JsonSchema({"properties": properties})
+    small = Constraint(schema, vocabulary, tokenization="canonical", memory_limit_bytes=limit)
+    made = small.warm_up(5.0)
+    # One mask may exceed it.
+    assert small.memory_bytes < 0.6 * limit
+    large = Constraint(schema, vocabulary, tokenization="canonical")
+    assert 0 < made < large.warm_up(5.0)
+    assert large.memory_bytes > limit
+
+
 def test_a_matcher_that_reads_ends_a_warm_up(vocabulary: Vocabulary) -> None:
     words = Grammar("start: (WORD NUMBER)+\nWORD: /[a-z]+(?= )/\nNUMBER: / [0-9]+/")
     constraint = Constraint(words, vocabulary)

@@ -101,9 +101,10 @@ def read_saved(path: str | os.PathLike[str]) -> Parts:
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise VocabularyError(f"{path} is not a saved vocabulary", hint="see Vocabulary.save")
-    if header.get("version") not in READABLE:
+    version = header.get("version")
+    if type(version) is not int or version not in READABLE:
         raise VocabularyError(
-            f"the version of {path} must be 1 to {VERSION}, got {header.get('version')}",
+            f"the version of {path} must be 1 to {VERSION}, got {version}",
             hint="save it again from the tokenizer file",
         )
     header = {"facts": 0, "kind": JsonTokenizer.kind, "canonical": 0, **header}

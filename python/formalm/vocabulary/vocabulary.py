@@ -73,8 +73,13 @@ class Vocabulary(CanonicalTokens):
             cannot be saved, unless ``tokenizer=False``; if canonical tokens are requested and the
             tokenizer is not supported exactly.
         ArgumentError
-            If canonical tokens are requested without the tokenizer.
+            If canonical tokens are requested without the tokenizer, or an option is neither True
+            nor False.
         """
+        options = {"tokenizer": tokenizer, "canonical": canonical, "types": types}
+        for name, value in options.items():
+            if type(value) is not bool:
+                raise ArgumentError(f"{name} must be True or False, got {value!r}")
         if canonical or types:
             if not tokenizer:
                 raise ArgumentError("canonical tokens are saved with their tokenizer")

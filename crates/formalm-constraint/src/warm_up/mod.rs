@@ -36,8 +36,8 @@ const MAX_STALE_TEXTS: usize = 15;
 /// Part of the memory limit, as a divisor, at which the warm-up stops: more would evict masks.
 const MEMORY_DIVISOR: usize = 2;
 
-/// Tokens read between two measurements of memory, which take microseconds each. Chosen, not
-/// measured.
+/// Tokens read between two measurements of memory, which take microseconds each. Canonical masks
+/// take more memory, and are measured one by one. Chosen, not measured.
 const TOKENS_PER_MEASUREMENT: usize = 64;
 
 /// Number of random members read from a machine without typical inputs. Chosen, not measured.
@@ -223,8 +223,9 @@ impl<K: MaskClasses> WarmUp<'_, K> {
     fn read_tokens(&mut self, tokens: &[u32]) {
         let mut position = self.epoch.start();
         self.visit(position);
+        let tokens_between = if self.epoch.is_canonical() { 1 } else { TOKENS_PER_MEASUREMENT };
         for (at, &token) in tokens.iter().enumerate() {
-            if self.is_over() || at % TOKENS_PER_MEASUREMENT == 0 && self.is_full() {
+            if self.is_over() || at % tokens_between == 0 && self.is_full() {
                 return;
             }
             let read = self.within_budget(|| Ok(self.epoch.read(position, token)));
