@@ -64,8 +64,9 @@ impl ClassVisitor for MaskBuilder<'_> {
 }
 
 impl MaskBuilder<'_> {
-    fn mask(&self, keys: &impl MaskAutomaton, key: MaskClassId) -> Result<Mask, Error> {
-        if keys.possible_bytes(key)?.is_some_and(|few| few.is_empty()) {
+    fn mask<K: MaskAutomaton>(&self, keys: &K, key: MaskClassId) -> Result<Mask, Error> {
+        // Where steps are slow, the bytes may be too, and they are asked for where they are needed.
+        if K::HAS_FAST_STEPS && keys.possible_bytes(key)?.is_some_and(|few| few.is_empty()) {
             return Ok(Mask::from_ids(&[], 0));
         }
         if let Some(mask) = self.tabulated(keys, key)? {

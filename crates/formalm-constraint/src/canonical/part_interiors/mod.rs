@@ -31,8 +31,7 @@ use formalm_vocabulary::unigram::OpenPiecesTable;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::part_reader::{PartReader, ReaderState};
-use self::part_table::END;
-use self::part_table::PartTable;
+use self::part_table::{END, PartTable};
 pub(crate) use self::part_table::{Explored, ExploredPart, PartPlace, explore};
 use super::joint_targets::{JointTarget, TokenChoice, TokenSources, tokens};
 use super::language_targets::LanguageTargetCache;
