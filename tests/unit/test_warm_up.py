@@ -118,9 +118,9 @@ def test_every_kind_of_language_warms_up_until_nothing_is_new(
 def test_the_budget_is_kept(vocabulary: Vocabulary) -> None:
     properties = {f"p{number}": USER for number in range(50)}
     constraint = Constraint(JsonSchema({"properties": properties}), vocabulary)
-    start = time.perf_counter()
+    start = time.thread_time()
     assert constraint.warm_up(0.02) > 0
-    assert time.perf_counter() - start < 1.0
+    assert time.thread_time() - start < 1.0
 
 
 def test_half_of_the_memory_limit_is_left(vocabulary: Vocabulary) -> None:
