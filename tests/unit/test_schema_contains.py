@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 import jsonschema_rs
 import pytest
@@ -97,6 +97,48 @@ def test_several_contains_keywords_are_all_satisfied() -> None:
     assert language.shortest() == min(texts, key=lambda text: (len(text), text)).encode()
     assert language.is_viable('["bb",1')
     assert not language.is_viable('["a",1,"bb","!"')
+
+
+@pytest.mark.parametrize(
+    "kinds", list(combinations(KINDS, 2)) + list(combinations(KINDS, 3)), ids=str
+)
+@pytest.mark.parametrize("unique", [False, True])
+def test_the_shortest_array_that_contains_several_kinds(
+    kinds: tuple[str, ...], unique: bool
+) -> None:
+    """One item may be of several kinds, or no item of two of them."""
+    schema = {
+        "type": "array",
+        "items": {"enum": VALUES},
+        "uniqueItems": unique,
+        "allOf": [{"contains": KINDS[kind][0]} for kind in kinds],
+    }
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
+    texts = [
+        written(items)
+        for length in range(4)
+        for items in permutations(VALUES, length)
+        if all(any(item in KINDS[kind][1] for item in items) for kind in kinds)
+    ]
+    if not texts:
+        with pytest.raises(LanguageError, match="no instance"):
+            language.automaton()
+        return
+    shortest = min(texts, key=lambda text: (len(text), text))
+    for end in range(len(shortest)):
+        assert language.shortest(shortest[:end]) == shortest.encode()
+
+
+def test_long_distinct_items_are_not_sought_among_all_arrays() -> None:
+    names = [f"a name that is long enough {number}" for number in range(3)]
+    schema = {
+        "type": "array",
+        "items": {"type": "string"},
+        "uniqueItems": True,
+        "allOf": [{"contains": {"const": name}} for name in names],
+    }
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
+    assert language.shortest() == written(names).encode()
 
 
 FEW = [0, "a", None, [0]]

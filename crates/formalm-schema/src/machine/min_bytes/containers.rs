@@ -33,6 +33,10 @@ const MAX_SEPARATE_ITEMS: u64 = 1_000;
 /// Chosen, not measured.
 const MAX_CONTAINED_PLACES: u32 = 4;
 
+/// Maximum number of statements of `contains` whose items are counted one beside the other. Chosen,
+/// not measured.
+const MAX_APART: usize = 8;
+
 /// Required names bounded per search step. Chosen, not measured.
 const NAMES_PER_STEP: usize = 8;
 
@@ -257,6 +261,7 @@ impl ContainerBound<'_, '_> {
         let (item_len, property_len) = (spelling.item_len(), spelling.property_len());
         let (mut named, mut members, mut least) = (0, 0, 0);
         let mut required: Arc<[NameId]> = [].into();
+        let mut contained = Vec::new();
         let is_rule = |&part: &FormulaId| {
             matches!(self.formulas().get(part), Formula::Atom(FormulaAtom::Properties(_)))
         };
@@ -278,10 +283,7 @@ impl ContainerBound<'_, '_> {
                 Formula::Atom(FormulaAtom::MinItems(count)) => {
                     least = least.max(self.min_item_bytes(parts, count, item_len)?);
                 }
-                Formula::Atom(FormulaAtom::Contains(count, node)) => {
-                    let each = item_len + self.min_contained_bytes(parts, node);
-                    least = least.max(saturating_times(count, each));
-                }
+                Formula::Atom(FormulaAtom::Contains(count, node)) => contained.push((count, node)),
                 Formula::Child(node) => here = here.max(self.child_bytes(node)),
                 Formula::Or(list) | Formula::ExactlyOne(list) => {
                     all = all.max(self.of_any(&list)?);
@@ -298,6 +300,7 @@ impl ContainerBound<'_, '_> {
                 _ => {}
             }
         }
+        least = least.max(self.min_bytes_of_contained(parts, &contained, item_len));
         named += one_more;
         // Further names differ from each other, so at most one is empty.
         let separate = required.len() + usize::from(one_more > 0);
@@ -346,11 +349,43 @@ impl ContainerBound<'_, '_> {
         Ok(false)
     }
 
+    /// Returns a bound on the bytes of the further items that statements of `contains` ask for.
+    /// Those of statements that no item satisfies together are different items.
+    fn min_bytes_of_contained(
+        &mut self,
+        parts: &[FormulaId],
+        contained: &[(u64, NodeId)],
+        item_len: usize,
+    ) -> usize {
+        let mut least = 0;
+        let mut apart: Vec<FormulaId> = Vec::new();
+        let mut sum = 0usize;
+        for &(count, node) in contained {
+            let value = self.search.reader.values.core.base.child(node);
+            let each = item_len + self.min_contained_bytes(parts, value);
+            let all = saturating_times(count, each);
+            least = least.max(all);
+            if contained.len() > 1
+                && apart.len() < MAX_APART
+                && apart.clone().into_iter().all(|other| self.excludes(other, value))
+            {
+                apart.push(value);
+                sum = sum.saturating_add(all);
+            }
+        }
+        least.max(sum)
+    }
+
+    /// Returns `true` if no value satisfies both formulas. `false` may be unknown.
+    fn excludes(&mut self, one: FormulaId, other: FormulaId) -> bool {
+        let both = self.search.reader.values.core.base.formulas.and(vec![one, other]);
+        self.search.min_value_bytes(both) >= UNREACHABLE
+    }
+
     /// Returns a bound on the bytes of a further item that `contains` asks for: it satisfies what is
     /// said of its place, too.
-    fn min_contained_bytes(&mut self, parts: &[FormulaId], node: NodeId) -> usize {
+    fn min_contained_bytes(&mut self, parts: &[FormulaId], value: FormulaId) -> usize {
         let base = &mut self.search.reader.values.core.base;
-        let value = base.child(node);
         let mut lists = Vec::new();
         let mut last = 0;
         for &part in parts {
