@@ -14,6 +14,7 @@
 //! are about its states and are dropped with it once it uses much memory.
 
 mod bounds;
+mod longest_completion;
 mod nonemptiness_search;
 
 use std::sync::{Arc, MutexGuard};
@@ -30,6 +31,7 @@ use formalm_core::{ByteSet, Error, ForkSafeMutex, StateId, group_by_successor};
 
 use super::scratch_copies::{SCRATCH_BYTES, ScratchCache};
 use super::state_interner::{StateInterner, class_of, live_bytes_by_step, shortest_by_distance};
+use longest_completion::LongestCompletions;
 use nonemptiness_search::{EFFORTS, PLAIN_EFFORT, SearchEffort};
 
 type StatePair = (StateId, StateId);
@@ -72,6 +74,7 @@ struct SearchCache {
     distance: FxHashMap<StatePair, Option<usize>>,
     machine_min_bytes: FxHashMap<StateId, usize>,
     regular_min_bytes: FxHashMap<StateId, usize>,
+    regular_max_bytes: LongestCompletions,
 }
 
 /// Whether a pair has a common member.
@@ -175,6 +178,7 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
             distance: FxHashMap::default(),
             machine_min_bytes: FxHashMap::default(),
             regular_min_bytes: FxHashMap::default(),
+            regular_max_bytes: LongestCompletions::default(),
         };
         NonemptinessSearch { machine, is_ahead, regular, cache: ForkSafeMutex::new(cache) }
     }
@@ -207,6 +211,7 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
         let cache = self.lock();
         let maps = (cache.distance.capacity() + cache.nonempty.capacity()) * 24
             + (cache.machine_min_bytes.capacity() + cache.regular_min_bytes.capacity()) * 17;
+        let maps = maps + cache.regular_max_bytes.memory_bytes();
         let completions: usize = cache.completions.values().map(|one| one.len() + 48).sum();
         let known = cache.product.known.as_ref().map_or(0, |known| known.memory_bytes());
         maps + completions + known + if self.is_ahead { self.machine.memory_bytes() } else { 0 }
@@ -240,6 +245,11 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
             None => self.machine.min_bytes(left)?,
         };
         cache.machine_min_bytes.insert(left, own);
+        if reported == CompletionLength::Unknown
+            && own > cache.regular_max_bytes.of(&self.regular, right)?
+        {
+            return Ok(CompletionLength::Never);
+        }
         Ok(CompletionLength::AtLeast(least.max(own)))
     }
 
@@ -271,9 +281,8 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
         search: impl Fn(SearchEffort, &mut SearchCache) -> Result<T, Error>,
     ) -> Result<T, Error> {
         // A machine that reports nothing is searched once, and a step counts only what it costs.
-        let silent = self.completion_from_machine(pair, Precision::Coarse, cache)?
-            == CompletionLength::Unknown;
-        let efforts: &[SearchEffort] = if silent { &[PLAIN_EFFORT] } else { &EFFORTS };
+        let is_silent = self.is_silent(pair, cache)?;
+        let efforts: &[SearchEffort] = if is_silent { &[PLAIN_EFFORT] } else { &EFFORTS };
         for (at, &effort) in efforts.iter().enumerate() {
             match self.completion_without_search(pair, effort.precision, cache)? {
                 CompletionLength::Never => return Ok(answer(None)),
@@ -302,6 +311,11 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
             cache.nonempty.insert(pair, Nonemptiness::Nonempty(first));
             return Ok(true);
         }
+        if self.is_silent(pair, cache)?
+            && let Some(is_alive) = self.decide_abstractly(pair, abstraction, cache)?
+        {
+            return Ok(is_alive);
+        }
         let is_alive = self.decide(
             pair,
             cache,
@@ -315,6 +329,48 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
             cache.completions.insert(abstraction, found.into());
         }
         Ok(is_alive)
+    }
+
+    /// Returns `true` if the machine reports nothing about common members.
+    fn is_silent(&self, pair: StatePair, cache: &mut SearchCache) -> Result<bool, Error> {
+        let reported = self.completion_from_machine(pair, Precision::Coarse, cache)?;
+        Ok(reported == CompletionLength::Unknown)
+    }
+
+    /// Decides whether a pair has a common member by a search among abstract states; `None` if that
+    /// finds a candidate only, or too much to visit.
+    fn decide_abstractly(
+        &self,
+        pair: StatePair,
+        abstraction: StatePair,
+        cache: &mut SearchCache,
+    ) -> Result<Option<bool>, Error> {
+        let found = match self.find_candidate(pair, PLAIN_EFFORT, cache) {
+            Err(Error::Limit { .. }) => return Ok(None),
+            found => found?,
+        };
+        let Some(candidate) = found else {
+            cache.nonempty.insert(pair, Nonemptiness::Empty);
+            return Ok(Some(false));
+        };
+        let mut path = vec![pair];
+        for &byte in &candidate {
+            match self.advance(path[path.len() - 1], byte)? {
+                Some(next) => path.push(next),
+                None => return Ok(None),
+            }
+        }
+        if !self.is_member(path[candidate.len()])? {
+            return Ok(None);
+        }
+        for (at, &pair) in path.iter().enumerate() {
+            let next = Nonemptiness::Nonempty(candidate.get(at).copied());
+            cache.nonempty.entry(pair).or_insert(next);
+        }
+        if abstraction != pair && candidate.len() <= MAX_COMPLETION_BYTES {
+            cache.completions.insert(abstraction, candidate.into());
+        }
+        Ok(Some(true))
     }
 
     /// Returns `true` if a string completes both states of a pair. It completes the regular state,

@@ -40,6 +40,17 @@ const MAX_MACHINE_STEPS: u64 = 10_000_000;
 /// greedier. Chosen, not measured.
 const MISSING_BYTE_WEIGHT: usize = 4;
 
+/// A visited pair, the number of the one before it, and the byte in between.
+type VisitedPair = (StatePair, usize, u8);
+
+/// What a search visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SearchSpace {
+    States,
+    /// Abstract states alone: each step is followed by an abstraction.
+    AbstractStates,
+}
+
 impl<M: IntersectionBounds> NonemptinessSearch<M> {
     /// Searches for a common member, visiting pairs first that seem to need the fewest bytes.
     pub(super) fn find_common_member(
@@ -48,18 +59,66 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
         effort: SearchEffort,
         cache: &mut SearchCache,
     ) -> Result<bool, Error> {
-        let mut visited: Vec<(StatePair, usize, u8)> = vec![(from, 0, 0)];
+        let found = self.explore(from, SearchSpace::States, effort, cache)?;
+        if let Some(visited) = &found {
+            record_nonempty(visited, cache);
+        }
+        Ok(found.is_some())
+    }
+
+    /// Searches among abstract states, which are few where names or items may not repeat. Every
+    /// completion of a state completes its abstract state, so where there is no common member of
+    /// the abstract states, there is none.
+    ///
+    /// Returns a candidate, which may repeat something; `None` if the pair has no common member.
+    pub(super) fn find_candidate(
+        &self,
+        (left, right): StatePair,
+        effort: SearchEffort,
+        cache: &mut SearchCache,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let from = (self.machine.abstract_state(left)?, right);
+        if cache.nonempty.get(&from) == Some(&Nonemptiness::Empty) {
+            return Ok(None);
+        }
+        let found = self.explore(from, SearchSpace::AbstractStates, effort, cache)?;
+        let Some(visited) = found else { return Ok(None) };
+        let last = visited.len() - 1;
+        let rest = self.known_completion(visited[last].0, cache)?.unwrap_or_default();
+        let mut candidate: Vec<u8> = rest.into_iter().rev().collect();
+        let mut at = last;
+        while at > 0 {
+            candidate.push(visited[at].2);
+            at = visited[at].1;
+        }
+        candidate.reverse();
+        Ok(Some(candidate))
+    }
+
+    /// Visits pairs, those first that seem to need the fewest bytes. Returns them if the last one
+    /// is live, each with the number of the one before it and the byte in between; `None` if no
+    /// pair is, which is recorded.
+    fn explore(
+        &self,
+        from: StatePair,
+        space: SearchSpace,
+        effort: SearchEffort,
+        cache: &mut SearchCache,
+    ) -> Result<Option<Vec<VisitedPair>>, Error> {
+        let mut visited: Vec<VisitedPair> = vec![(from, 0, 0)];
         let mut seen = FxHashSet::from_iter([from]);
         let mut queue = BinaryHeap::from([(Reverse(0), 0usize, 0usize)]);
         let mut work = SearchMeter::new(effort.max_pairs);
         if self.is_member(from)? {
-            cache.nonempty.insert(from, Nonemptiness::Nonempty(None));
-            return Ok(true);
+            return Ok(Some(visited));
         }
         while let Some((_, read, at)) = queue.pop() {
             work.check_steps()?;
             for byte in 0..=255 {
-                let Some(next) = self.advance(visited[at].0, byte)? else { continue };
+                let Some(mut next) = self.advance(visited[at].0, byte)? else { continue };
+                if space == SearchSpace::AbstractStates {
+                    next.0 = self.machine.abstract_state(next.0)?;
+                }
                 if !seen.insert(next) {
                     continue;
                 }
@@ -71,10 +130,7 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
                     CompletionLength::AtLeast(bytes) if !is_alive && !self.is_member(next)? => {
                         bytes
                     }
-                    _ => {
-                        record_nonempty(&visited, cache);
-                        return Ok(true);
-                    }
+                    _ => return Ok(Some(visited)),
                 };
                 work.spend(1 + needs / effort.bytes_per_pair)?;
                 let rank = needs.saturating_mul(MISSING_BYTE_WEIGHT).saturating_add(read + 1);
@@ -82,7 +138,7 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
             }
         }
         cache.nonempty.extend(visited.into_iter().map(|one| (one.0, Nonemptiness::Empty)));
-        Ok(false)
+        Ok(None)
     }
 
     /// Returns a lower bound on the bytes to a common member; [`usize::MAX`] if there is none.
@@ -189,7 +245,7 @@ fn check_steps_limit(needed: u64, allowed: u64) -> Result<(), Error> {
 }
 
 /// Records that the last visited pair is live, and so is the path to it.
-fn record_nonempty(visited: &[(StatePair, usize, u8)], cache: &mut SearchCache) {
+fn record_nonempty(visited: &[VisitedPair], cache: &mut SearchCache) {
     let mut at = visited.len() - 1;
     cache.nonempty.entry(visited[at].0).or_insert(Nonemptiness::Nonempty(None));
     while at > 0 {
