@@ -47,6 +47,16 @@ def test_from_tokens() -> None:
     assert vocabulary.encode("ba") == [1, 0]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [(([b"a"],), {}), (([b"a"],), {"end_token_ids": [0]}), (([b"a"], [0]), {})],
+)
+def test_the_class_itself_says_what_creates_one(arguments: tuple, options: dict) -> None:
+    with pytest.raises(ArgumentError) as raised:
+        Vocabulary(*arguments, **options)
+    assert "Vocabulary.from_tokens" in str(raised.value.hint)
+
+
 def test_equal_masks_equal_vocabularies() -> None:
     one = Vocabulary.from_tokens(TOKENS, end_token_ids=[5])
     two = Vocabulary.from_tokens(list(TOKENS), end_token_ids=[5], encode=characters)

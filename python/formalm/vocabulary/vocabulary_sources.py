@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from formalm import _core
-from formalm.errors import VocabularyError
+from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary import saved_vocabulary
 from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
 from formalm.vocabulary.tokenizer_libraries import Encode, FunctionTokenizer
@@ -25,7 +25,14 @@ class Sources:
 
     __slots__ = ("_encoder", "_parts", "_special", "_spellings", "core")
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, *others: object, **options: object) -> None:
+        given: object = parts
+        if not isinstance(given, Parts) or others or options:
+            raise ArgumentError(
+                "a vocabulary is not created by its class",
+                hint="Vocabulary.from_tokens takes a list of bytes, from_tokenizer a tokenizer "
+                "object, from_pretrained the folder of a model, and load a saved vocabulary",
+            )
         self.core = parts.core
         self._parts = parts
         self._encoder: _core.Encoder | None = None
