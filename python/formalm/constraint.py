@@ -330,7 +330,7 @@ class Constraint:
         >>> from formalm import JsonSchema, Vocabulary
         >>> vocabulary = Vocabulary.from_tokens([b"{", b"}", b'"', b"a", b":", b"1"])
         >>> constraint = Constraint(JsonSchema({"properties": {"a": {"const": 1}}}), vocabulary)
-        >>> constraint.warm_up() > 3, constraint.warm_up()
+        >>> constraint.warm_up(seconds=1.0) > 3, constraint.warm_up(seconds=1.0)
         (True, 0)
         """
         budget = checked_seconds("seconds", seconds, otherwise="0")

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod canonical;
+mod combined_masks;
 mod constraint;
 mod epoch;
 mod explain;
@@ -13,20 +14,18 @@ mod mask_builder;
 mod mask_cache;
 mod mask_identity;
 mod matcher;
-mod part_masks;
-mod position_automaton_masks;
 pub mod reference;
 mod repetition;
 mod shared_masks;
 mod sorted_token_reading;
 mod state_table;
-mod sublanguage_masks;
 mod token_graph;
 mod trie_walk;
 mod trie_word_reading;
 mod warm_up;
 
 pub use canonical::{ExcludedMembers, TextBegin};
+pub use combined_masks::{AbstractStateClasses, PositionMaskClasses, SublanguageMaskClasses};
 pub use constraint::{Constraint, ConstraintStats};
 pub use epoch::{AdvanceError, ConstraintState, MemorySizes, NoContinuation, StateEpoch};
 pub use explain::TokenExplanation;
@@ -34,6 +33,4 @@ pub use mask::{Mask, MaskWords};
 pub use mask_identity::MaskIdentity;
 pub use matcher::draft::{Draft, ROOT};
 pub use matcher::{Matcher, StepInput};
-pub use position_automaton_masks::PositionMaskClasses;
 pub use state_table::{STATE_TABLE_LIMIT, StateTable};
-pub use sublanguage_masks::SublanguageMaskClasses;

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use formalm_automata::Automaton;
-use formalm_constraint::{PositionMaskClasses, SublanguageMaskClasses};
+use formalm_constraint::{AbstractStateClasses, PositionMaskClasses, SublanguageMaskClasses};
 use formalm_core::{
     ByteSet, CompletionClasses, CompletionHints, Error, LazyDfa, Machine, MaskClassId,
     ReadingHints, RecheckPredicate, Renewal, ScratchCopies, ScratchPosition, StateId,
@@ -329,7 +329,9 @@ enum UnprefixedKind {
     Parser(ParserMasks),
     /// Of position automata.
     Composed(Box<PositionMaskClasses<AnyMaskClasses>>),
-    /// Of machines intersected with regular ones.
+    /// Of schemas intersected with regular languages.
+    Abstract(AbstractStateClasses<AnyMachine>),
+    /// Of other machines intersected with regular ones.
     States(IdentityClasses<AnyMachine>),
 }
 
@@ -343,6 +345,7 @@ macro_rules! on_plain {
             UnprefixedKind::Schema($one) => $result,
             UnprefixedKind::Parser($one) => $result,
             UnprefixedKind::Composed($one) => $result,
+            UnprefixedKind::Abstract($one) => $result,
             UnprefixedKind::States($one) => $result,
         }
     };
@@ -429,6 +432,10 @@ impl AnyMaskClasses {
                         PositionMaskClasses::new(rest, one, Arc::clone(tokens), limit, parts);
                     UnprefixedKind::Composed(Box::new(keys))
                 }
+                AnyMachine::Filtered(one) if matches!(one.machine(), AnyMachine::Schema(_)) => {
+                    let tokens = Arc::clone(tokens);
+                    UnprefixedKind::Abstract(AbstractStateClasses::new(Arc::clone(rest), tokens))
+                }
                 AnyMachine::Filtered(_) => {
                     UnprefixedKind::States(IdentityClasses::new(Arc::clone(rest)))
                 }
@@ -494,6 +501,9 @@ impl UnprefixedMaskClasses {
             }
             (UnprefixedKind::Composed(keys), AnyMachine::Composed(one)) => {
                 UnprefixedKind::Composed(Box::new(keys.over_composed(machine, one)?))
+            }
+            (UnprefixedKind::Abstract(keys), _) => {
+                UnprefixedKind::Abstract(keys.over_scratch(machine)?)
             }
             (UnprefixedKind::States(keys), _) => {
                 UnprefixedKind::States(keys.over_scratch(machine)?)

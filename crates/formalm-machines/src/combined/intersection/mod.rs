@@ -20,7 +20,8 @@ mod nonemptiness_search;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
-    CompletionClasses, CompletionHints, LazyDfa, ReadingHints, Renewal, ScratchCopies,
+    CompletionClasses, CompletionHints, LazyDfa, ReadingHints, RecheckPredicate, Renewal,
+    ScratchCopies,
 };
 use rustc_hash::FxHashMap;
 
@@ -114,6 +115,11 @@ impl<M: IntersectionBounds> Intersection<M> {
         Ok(filtered.is_alive(start)?.then_some(filtered))
     }
 
+    /// Returns the machine that is intersected.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
     /// Returns the number of pairs so far, without the states of the parts.
     pub fn state_count(&self) -> usize {
         self.lock().len()
@@ -151,6 +157,24 @@ impl<M: IntersectionBounds> Intersection<M> {
     fn is_alive(&self, pair: StatePair) -> Result<bool, Error> {
         let searches = self.searches();
         searches.is_alive(searches.import_pair(&self.machine, pair)?, &mut searches.lock())
+    }
+
+    /// Returns the completion that the search for a common member found.
+    fn found_completion(&self, pair: StatePair) -> Result<Option<Vec<u8>>, Error> {
+        let searches = self.searches();
+        let pair = searches.import_pair(&self.machine, pair)?;
+        let cache = &mut *searches.lock();
+        if !searches.is_alive(pair, cache)? {
+            return Ok(None);
+        }
+        if let Some(found) = searches.known_completion(pair, cache)? {
+            return Ok(Some(found));
+        }
+        let abstraction = (searches.machine.abstract_state(pair.0)?, pair.1);
+        match cache.completions.get(&abstraction) {
+            Some(known) if searches.completes(pair, known)? => Ok(Some(known.to_vec())),
+            _ => Ok(None),
+        }
     }
 
     /// Returns the bytes to the nearest common member; [`usize::MAX`] if there is none.
@@ -502,12 +526,50 @@ impl<M: IntersectionBounds> ReadingHints for Intersection<M> {
 }
 
 impl<M: IntersectionBounds> CompletionHints for Intersection<M> {
+    fn any_completion(&self, state: StateId) -> Result<Vec<u8>, Error> {
+        if let Some(ahead) = self.scratch.of(self) {
+            return ahead.machine.any_completion(ahead.import_state(state)?);
+        }
+        match self.found_completion(self.pair(state))? {
+            Some(found) => Ok(found),
+            None => self.shortest_completion(state),
+        }
+    }
+
     fn min_bytes(&self, state: StateId) -> Result<usize, Error> {
         self.distance(self.pair(state))
     }
 }
 
-impl<M: IntersectionBounds> CompletionClasses for Intersection<M> {}
+impl<M: IntersectionBounds> CompletionClasses for Intersection<M> {
+    fn input_needs_recheck(&self, input: &[u8]) -> bool {
+        self.machine.input_needs_recheck(input)
+    }
+
+    fn abstract_state(&self, state: StateId) -> Result<StateId, Error> {
+        let (left, right) = self.pair(state);
+        let abstraction = self.machine.abstract_state(left)?;
+        if abstraction == left {
+            return Ok(state);
+        }
+        let number = self.lock().intern(vec![(abstraction.number(), right)])?;
+        Ok(StateId::from_number(number))
+    }
+
+    fn keeps_completion(&self, state: StateId, completion: &[u8]) -> Result<bool, Error> {
+        self.machine.keeps_completion(self.pair(state).0, completion)
+    }
+
+    fn needs_recheck(
+        &self,
+        state: Option<StateId>,
+        forgetful: StateId,
+        text: &[u8],
+    ) -> Result<Option<RecheckPredicate>, Error> {
+        let left = state.map(|state| self.pair(state).0);
+        self.machine.needs_recheck(left, self.pair(forgetful).0, text)
+    }
+}
 
 impl<M: IntersectionBounds> ScratchCopies for Intersection<M> {
     fn scratch_copy(&self) -> Option<Intersection<M>> {

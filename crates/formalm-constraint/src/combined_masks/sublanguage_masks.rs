@@ -32,10 +32,10 @@ use formalm_machines::{
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
 
+use crate::combined_masks::part_masks::PartMasks;
 use crate::lexical::{LexicalMasks, SublanguageTokens};
 use crate::mask::{Mask, patch};
 use crate::mask_cache::MaskMemory;
-use crate::part_masks::PartMasks;
 use crate::trie_walk::TrieWalk;
 
 /// Flag of classes that are classes of the host, met while reading byte by byte.

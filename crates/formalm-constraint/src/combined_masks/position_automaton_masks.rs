@@ -19,9 +19,9 @@ use formalm_machines::{
 use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
 
+use crate::combined_masks::part_masks::PartMasks;
 use crate::mask::{Mask, MaskUnion, patch};
 use crate::mask_cache::MaskMemory;
-use crate::part_masks::PartMasks;
 use crate::trie_walk::{TrieWalk, difference};
 
 /// Maximum number of cached masks that others are derived from. Chosen, not measured.
