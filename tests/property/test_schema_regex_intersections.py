@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from formalm import Constraint, JsonSchema, Language, LanguageError, Regex, Vocabulary
+from formalm import Choice, Constraint, JsonSchema, Language, LanguageError, Regex, Vocabulary
 from formalm.models.canary import canary
 
 TOKENS = [
@@ -80,20 +80,24 @@ CONTENT = {
         ("few", 8, 12, ["aa", "a"]),
     ],
 )
+@pytest.mark.parametrize("combined", [False, True])
 def test_masks_lead_to_exactly_the_members(
-    content: str, least: int, most: int, required: list[str]
+    content: str, least: int, most: int, required: list[str], combined: bool
 ) -> None:
     letters, schema = CONTENT[content]
     described: dict[str, Any] = {"type": "object", "required": required, **schema}
     language: Language = JsonSchema(described, property_order="any", max_whitespace=0)
-    language &= Regex(f'[{{}}":,a]{{{least},{most}}}')
+    if combined:
+        # No token spells the other member.
+        language |= Choice(["zzzzzzzzz"])
+    language &= Regex(f'[{{}}":,az]{{{least},{most}}}')
     members = {
         text
         for size in range(least, most + 1)
         for text in objects(size, letters)
         if all(f'"{name}"' in top_names(text) for name in required)
     }
-    if not members:
+    if not members and not combined:
         with pytest.raises(LanguageError):
             Constraint(language, VOCABULARY)
         return

@@ -98,6 +98,23 @@ impl AnyMachine {
     }
 }
 
+impl AnyMachine {
+    /// Returns `true` if states also encode what was read where that can only forbid repetition.
+    fn has_abstract_states(&self) -> bool {
+        match self {
+            AnyMachine::Schema(_) => true,
+            AnyMachine::Composed(one) => {
+                one.positions().iter().any(|position| position.machine.has_abstract_states())
+            }
+            AnyMachine::Filtered(one) => one.machine().has_abstract_states(),
+            AnyMachine::Prefixed(one) => one.rest().has_abstract_states(),
+            AnyMachine::Regular(_) | AnyMachine::Grammar(_) | AnyMachine::Parser(_) => false,
+            #[cfg(feature = "test-machines")]
+            AnyMachine::Test(_) => false,
+        }
+    }
+}
+
 impl IntersectionBounds for AnyMachine {
     fn intersection_completion(
         &self,
@@ -329,7 +346,7 @@ enum UnprefixedKind {
     Parser(ParserMasks),
     /// Of position automata.
     Composed(Box<PositionMaskClasses<AnyMaskClasses>>),
-    /// Of schemas intersected with regular languages.
+    /// Of schemas, and of combinations with schemas, intersected with regular languages.
     Abstract(AbstractStateClasses<AnyMachine>),
     /// Of other machines intersected with regular ones.
     States(IdentityClasses<AnyMachine>),
@@ -432,7 +449,7 @@ impl AnyMaskClasses {
                         PositionMaskClasses::new(rest, one, Arc::clone(tokens), limit, parts);
                     UnprefixedKind::Composed(Box::new(keys))
                 }
-                AnyMachine::Filtered(one) if matches!(one.machine(), AnyMachine::Schema(_)) => {
+                AnyMachine::Filtered(one) if one.machine().has_abstract_states() => {
                     let tokens = Arc::clone(tokens);
                     UnprefixedKind::Abstract(AbstractStateClasses::new(Arc::clone(rest), tokens))
                 }
