@@ -9,10 +9,13 @@ use crate::mask::Mask;
 /// Maximum number of masks; the least recently used is evicted. An own bitmask counts as one for
 /// each [`UNIT_BYTES`], so all take at most 4 MiB. In a study of 782 schemas, 1,024 bitmasks, most of
 /// them short lists, were 87 % of all that were computed.
-const MAX_MASKS: usize = 1024;
+const MAX_MASKS: usize = 4096;
 
 /// Memory that counts as one mask, in bytes.
-const UNIT_BYTES: usize = 4096;
+const UNIT_BYTES: usize = 1024;
+
+/// Maximum number of lists of trie nodes.
+const MAX_END_LISTS: usize = 1024;
 
 /// Maximum number of trie nodes in a list. Chosen, not measured.
 const MAX_ENDS: usize = 1024;
@@ -22,7 +25,7 @@ const MAX_ENDS: usize = 1024;
 pub(crate) struct SharedMasks {
     known: ForkSafeMutex<LruCache<u128, Mask, MAX_MASKS>>,
     /// The trie nodes at which members end.
-    ends: ForkSafeMutex<LruCache<u128, Arc<[u32]>, MAX_MASKS>>,
+    ends: ForkSafeMutex<LruCache<u128, Arc<[u32]>, MAX_END_LISTS>>,
 }
 
 impl SharedMasks {
@@ -33,7 +36,11 @@ impl SharedMasks {
 
     /// Inserts a mask. Returns it in a form that copies share.
     pub(crate) fn insert(&self, id: u128, mask: Mask) -> Mask {
-        let size = mask.memory_bytes().div_ceil(UNIT_BYTES);
+        let own_base = match &mask {
+            Mask::Patched { base, .. } if Arc::strong_count(base) == 1 => 4 * base.len(),
+            _ => 0,
+        };
+        let size = (mask.memory_bytes() + own_base).div_ceil(UNIT_BYTES);
         let mask = match mask {
             Mask::Dense(words) => Mask::patched(&words, Vec::new(), Vec::new()),
             mask => mask,

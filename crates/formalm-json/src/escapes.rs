@@ -7,7 +7,7 @@
 //!    └─ any other byte ─► char
 //! ```
 
-use formalm_core::Error;
+use formalm_core::{ByteSet, Error};
 
 /// The spellings of characters that strings may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -86,6 +86,25 @@ impl EscapeStep {
         let length = character.encode_utf8(&mut bytes).len();
         EscapeStep::Char(CharBytes { bytes, length })
     }
+}
+
+/// Returns the raw bytes with which a string may continue between two characters or inside one, given
+/// the bytes of content.
+pub fn raw_bytes(content: ByteSet, policy: EscapePolicy) -> ByteSet {
+    let mut escaped = ByteSet::default();
+    escaped.insert_range(0, 0x1F);
+    escaped.insert(b'"');
+    escaped.insert(b'\\');
+    if policy == EscapePolicy::Ascii {
+        escaped.insert_range(0x80, 0xFF);
+    }
+    let must_escape = content.intersection(escaped);
+    let mut raw = content;
+    must_escape.iter().for_each(|byte| raw.remove(byte));
+    if policy == EscapePolicy::Any || !must_escape.is_empty() {
+        raw.insert(b'\\');
+    }
+    raw
 }
 
 /// Reads one raw byte of a string.

@@ -7,7 +7,10 @@ use rustc_hash::FxHashSet;
 #[derive(Clone, Debug, Default)]
 pub struct NameTokens {
     joins: bool,
-    begins: Option<ByteSet>,
+    /// What tokens contain behind a comma and whitespace, by the whitespace.
+    commas: Vec<(Box<[u8]>, NameStarts)>,
+    /// The whitespace of tokens between a colon and a further byte.
+    colons: Vec<Box<[u8]>>,
     /// The parts of tokens before a quote that closes a name, and their first bytes.
     ends: FxHashSet<Box<[u8]>>,
     first: ByteSet,
@@ -16,17 +19,27 @@ pub struct NameTokens {
     reaches_values: bool,
 }
 
+/// The first bytes of names behind a quote; `None` if a token contains a whole name and its colon.
+type NameStarts = Option<ByteSet>;
+
 impl NameTokens {
     /// Indexes the bytes of tokens.
     pub fn new<'a>(tokens: impl Iterator<Item = &'a [u8]>) -> NameTokens {
-        let mut names = NameTokens { begins: Some(ByteSet::default()), ..NameTokens::default() };
-        for token in tokens.filter(|token| token.contains(&b'"')) {
-            names.joins |= spans_names(token);
-            for at in (0..token.len()).filter(|&at| token[at] == b',') {
-                if let Some((b'"', name)) = token[at + 1..].trim_ascii_start().split_first() {
-                    names.record_name_start(name);
+        let mut names = NameTokens::default();
+        for token in tokens {
+            let marks = token.iter().enumerate().filter(|(_, byte)| b",:".contains(byte));
+            for (at, &mark) in marks {
+                let (before, after) = (token[..at].trim_ascii_end(), &token[at + 1..]);
+                if mark == b',' {
+                    names.record_after_comma(after);
+                } else if matches!(before.last(), None | Some(b'"')) {
+                    names.record_after_colon(after);
                 }
             }
+            if !token.contains(&b'"') {
+                continue;
+            }
+            names.joins |= spans_names(token);
             for at in (0..token.len()).filter(|&at| token[at] == b'"') {
                 let inside = &token[at + 1..];
                 let Some(end) = closing_quote(inside) else { continue };
@@ -45,15 +58,36 @@ impl NameTokens {
         names
     }
 
-    /// Records the part of a name that follows a comma and a quote in a token.
-    fn record_name_start(&mut self, name: &[u8]) {
+    /// Records what follows a comma in a token: whitespace, and maybe a quote and a part of a name.
+    fn record_after_comma(&mut self, after: &[u8]) {
+        let next = after.trim_ascii_start();
+        let Some((&first, name)) = next.split_first() else { return };
+        let gap = &after[..after.len() - next.len()];
+        let known = self.commas.iter().position(|(known, _)| **known == *gap);
+        let at = known.unwrap_or_else(|| {
+            self.commas.push((gap.into(), Some(ByteSet::default())));
+            self.commas.len() - 1
+        });
+        if first != b'"' {
+            return;
+        }
+        let starts = &mut self.commas[at].1;
         let quotes = (0..name.len()).filter(|&at| name[at] == b'"');
         let has_colon = |at: usize| name[at + 1..].trim_ascii_start().first() == Some(&b':');
         if quotes.into_iter().any(has_colon) {
-            self.begins = None;
+            *starts = None;
         }
-        if let (Some(begins), Some(&first)) = (&mut self.begins, name.first()) {
-            begins.insert(first);
+        if let (Some(starts), Some(&first)) = (starts, name.first()) {
+            starts.insert(first);
+        }
+    }
+
+    /// Records the whitespace that follows a colon in a token, if anything comes after it.
+    fn record_after_colon(&mut self, after: &[u8]) {
+        let value = after.trim_ascii_start();
+        let gap = &after[..after.len() - value.len()];
+        if !value.is_empty() && !self.colons.iter().any(|known| **known == *gap) {
+            self.colons.push(gap.into());
         }
     }
 
@@ -62,10 +96,22 @@ impl NameTokens {
         self.joins
     }
 
-    /// Returns the first bytes of name parts that follow a comma and a quote in a token: `x` of
-    /// `,"x`. Returns `None` if a token also contains the name's end and a colon.
-    pub fn first_name_bytes(&self) -> Option<ByteSet> {
-        self.begins
+    /// Returns the first bytes of name parts that follow a comma, whitespace that `fits` and a quote
+    /// in a token: `x` of `,"x`. Returns `None` if a token also contains the name's end and a colon.
+    pub fn first_name_bytes(&self, fits: impl Fn(&[u8]) -> bool) -> Option<ByteSet> {
+        let mut fitting = self.commas.iter().filter(|(gap, _)| fits(gap));
+        fitting.try_fold(ByteSet::default(), |all, (_, starts)| Some(all.union((*starts)?)))
+    }
+
+    /// Returns `true` if a token contains a comma, whitespace that `fits`, and a further byte.
+    pub fn some_reach_beyond_comma(&self, fits: impl Fn(&[u8]) -> bool) -> bool {
+        self.commas.iter().any(|(gap, _)| fits(gap))
+    }
+
+    /// Returns `true` if a token contains a colon at its beginning or behind a quote, whitespace
+    /// that `fits`, and a further byte.
+    pub fn some_reach_beyond_colon(&self, fits: impl Fn(&[u8]) -> bool) -> bool {
+        self.colons.iter().any(|gap| fits(gap))
     }
 
     /// Returns `true` if a token has a string that begins with this byte before a closing quote.
@@ -135,7 +181,7 @@ mod tests {
         assert!(
             !names.closes_after(b"a") && !names.closes_after(b"c\\") && !names.closes_after(b"bb")
         );
-        let begins = names.first_name_bytes().expect("no token has a colon behind a name");
+        let begins = names.first_name_bytes(|gap| gap == b" ").expect("no colon behind a name");
         assert!(begins.contains(b'x') && begins.len() == 1);
     }
 
@@ -143,7 +189,21 @@ mod tests {
     fn tokens_that_span_whole_names_are_detected() {
         assert!(of(&["\":0,\"x"]).some_span_names());
         assert!(!of(&["\":0,\""]).some_span_names());
-        assert_eq!(of(&[",\"x\": "]).first_name_bytes(), None);
-        assert!(of(&[",\"x\""]).first_name_bytes().is_some());
+        assert_eq!(of(&[",\"x\": "]).first_name_bytes(|_| true), None);
+        assert!(of(&[",\"x\""]).first_name_bytes(|_| true).is_some());
+    }
+
+    #[test]
+    fn what_tokens_contain_depends_on_the_whitespace_between() {
+        let names = of(&["\":", "\": ", ": 1", "a: b", "\" :\n[", ", ", ",\n\"y", ", [", "\",\""]);
+        let values = |gap: &str| names.some_reach_beyond_colon(|one| one == gap.as_bytes());
+        assert!(values(" ") && values("\n") && !values("") && !values("  "));
+        let commas = |gap: &str| names.some_reach_beyond_comma(|one| one == gap.as_bytes());
+        assert!(commas("") && commas(" ") && commas("\n") && !commas("\t"));
+        let starts = |gap: &str| names.first_name_bytes(|one| one == gap.as_bytes());
+        assert!(starts("\n").is_some_and(|starts| starts.contains(b'y') && starts.len() == 1));
+        assert!([" ", ""].iter().all(|gap| starts(gap).is_some_and(|starts| starts.is_empty())));
+        // A colon inside a text has no quote before it.
+        assert!(!of(&["a: b", "http://x"]).some_reach_beyond_colon(|_| true));
     }
 }

@@ -30,6 +30,9 @@ impl JsonStringState {
     pub fn is_char_boundary(&self) -> Result<bool, Error> {
         // Inside a character only continuation bytes may follow, and elsewhere none of them.
         let inside = 0x80..=0xBF_u8;
+        if let Some(first) = self.machine.first_bytes(self.state) {
+            return Ok(!inside.into_iter().any(|byte| first.contains(byte)));
+        }
         let starts = self.machine.class_starts().iter().copied();
         for byte in starts.filter(|byte| inside.contains(byte)).chain([0x80]) {
             if self.machine.step(self.state, byte)?.is_some() {

@@ -33,8 +33,18 @@ fn options(colon: &str) -> JsonSchemaOptions {
 
 /// Returns the identity of the place after a text.
 fn identity(schema: &Value, text: &str, options: JsonSchemaOptions) -> Option<u128> {
-    let tokens: [&[u8]; 6] = [b"\": \"", b"a", b"\"}, ", b"}}", b"\", \"", b" \"id\":"];
-    let names = Arc::new(NameTokens::new(tokens.into_iter()));
+    let tokens: [&[u8]; 6] = [b"\": \"", b"a", b"\"}, ", b"}}", b"\", \"x", b" \"id\":"];
+    identity_over(&tokens, schema, text, options)
+}
+
+/// As [`identity`], for tokens.
+fn identity_over(
+    tokens: &[&[u8]],
+    schema: &Value,
+    text: &str,
+    options: JsonSchemaOptions,
+) -> Option<u128> {
+    let names = Arc::new(NameTokens::new(tokens.iter().copied()));
     let document = Document::from(schema.clone());
     let limits = JsonSchemaLimits::default();
     let machine = SchemaAutomaton::new(&document, &[], options, limits).expect("satisfiable");
@@ -148,4 +158,50 @@ fn places_that_tokens_distinguish_do_not_share() {
         [json!({}), json!(false)].map(|value| identity(&known(value), "{", options(" ")));
     assert!(open.is_some() && refused.is_some());
     assert_ne!(open, refused);
+}
+
+#[test]
+fn parts_that_no_token_reaches_are_not_told_apart() {
+    let seen: [&[u8]; 6] = [b"\":", b"a", b"\"},", b"\": \"", b"\",", b"}, {"];
+    let unseen: [&[u8]; 6] = [b"\":", b"a", b"\"},", b"}}", b"\",", b" \"id"];
+    let closed = |names: &[&str], value: Value| {
+        let properties = names.iter().map(|name| ((*name).to_owned(), value.clone()));
+        let properties = Value::Object(properties.collect());
+        json!({"type": "object", "properties": properties, "additionalProperties": false})
+    };
+    let of = |tokens: &[&[u8]], schema: &Value, text: &str| {
+        identity_over(tokens, schema, text, options(" "))
+    };
+    let text = json!({"type": "string"});
+    let (few, more) = (closed(&["a", "b"], text.clone()), closed(&["a", "c", "d"], text.clone()));
+    let one = closed(&["a"], text);
+    let whole = closed(&["a", "b"], json!({"type": "integer"}));
+
+    // After a comma and a blank come other names, after a colon and a blank other values.
+    let value = of(&unseen, &few, "{\"a\": ");
+    assert!(value.is_some());
+    assert_eq!(value, of(&unseen, &more, "{\"a\": "));
+    assert_ne!(value, of(&unseen, &one, "{\"a\": "));
+    assert_ne!(value, of(&unseen, &whole, "{\"a\": "));
+    for (place, other) in [("{\"a", "{\"c"), ("{\"a\"", "{\"d\"")] {
+        let name = of(&unseen, &few, place);
+        assert!(name.is_some());
+        assert_eq!(name, of(&unseen, &whole, place));
+        assert_eq!(name, of(&unseen, &more, other));
+        assert_ne!(of(&seen, &few, place), of(&seen, &whole, place));
+    }
+    assert_ne!(of(&unseen, &few, "{\""), of(&unseen, &one, "{\""));
+    let open = json!({"type": "object", "properties": {"a": {}}});
+    assert_ne!(of(&unseen, &few, "{\"a"), of(&unseen, &open, "{\"a"));
+    assert_ne!(of(&unseen, &open, "{\"a"), of(&unseen, &open, "{\"x"));
+
+    // After a comma comes another item.
+    let items = |item: &Value| json!({"type": "array", "items": item});
+    let item = of(&unseen, &items(&few), "[{\"a\": \"\"}");
+    assert!(item.is_some());
+    assert_eq!(item, of(&unseen, &items(&more), "[{\"a\": \"\"}"));
+    assert_eq!(of(&seen, &items(&few), "[{\"a\": \"\"}"), None);
+    let mut last = items(&few);
+    last["maxItems"] = json!(1);
+    assert_ne!(item, of(&unseen, &last, "[{\"a\": \"\"}"));
 }

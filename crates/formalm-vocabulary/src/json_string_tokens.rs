@@ -20,7 +20,7 @@ use formalm_json::escapes::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::flat_trie::{FlatTrie, TrieNode};
+use crate::flat_trie::FlatTrie;
 use crate::token_byte_table::TokenBytes;
 use crate::{MaskWords, flat_trie};
 
@@ -269,8 +269,8 @@ impl JsonStringTokens {
 
     /// Returns the trie of the other continuing tokens, those with an escape. [`TrieNode::word`] is
     /// the number of a spelling.
-    pub fn escaped_nodes(&self) -> &[TrieNode] {
-        self.escaped.spellings.nodes()
+    pub fn escaped_spellings(&self) -> &FlatTrie {
+        &self.escaped.spellings
     }
 
     /// Returns the tokens of a spelling with an escape.

@@ -52,6 +52,13 @@ impl Automaton {
         Ok(near)
     }
 
+    /// Returns `true` if the strings from a state on are known to be all those of some numbers of
+    /// characters in a row, as of `.{2,100}`.
+    pub fn counts_any_characters(&self, state: StateId) -> bool {
+        let core = &self.lock();
+        core.deriver.terms.any_char_counts(self.term(core, state)).is_some()
+    }
+
     /// Drops a counter over all characters or, without one, the maxima of the repetitions.
     ///
     /// # Errors

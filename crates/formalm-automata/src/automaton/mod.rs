@@ -248,6 +248,16 @@ impl Automaton {
         ShortestWord::of(&core.deriver.terms, core.index.term(state.number()))
     }
 
+    /// Returns the bytes that some member continues with, if they can be read off the term of a
+    /// state without a step.
+    pub fn first_bytes(&self, state: StateId) -> Option<ByteSet> {
+        if !self.pure {
+            return None;
+        }
+        let core = &self.lock();
+        core.deriver.terms.first_bytes(self.term(core, state))
+    }
+
     /// Returns `true` if every term is pure, so that viability is decided term by term (see
     /// [`BoundedQuotient`]).
     fn is_pure(&self) -> bool {

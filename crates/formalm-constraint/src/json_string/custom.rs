@@ -72,7 +72,7 @@ pub(crate) fn continuing(
         .for_each(|(word, unescaped_tokens)| *word &= unescaped_tokens);
     let step = |state: StateId, byte: u8| text.machine.step(state, byte);
     let start = (text.state, text.escapes);
-    walk_escaped(strings.escaped_nodes(), start, &step, &mut |_, spelling, _| {
+    walk_escaped(strings.escaped_spellings(), start, (&step, &|_| None), &mut |_, spelling, _| {
         patch(&mut words, strings.escaped_tokens(spelling), &[]);
     })?;
     Ok(words)

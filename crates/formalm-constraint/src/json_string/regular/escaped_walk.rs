@@ -1,12 +1,14 @@
 //! Walks along prefix trees of escaped strings, read through a machine of their content.
 
+use std::ops::Range;
+
 use formalm_core::{ByteSet, Error, LazyDfa, StateId, deadline::check_deadline};
 use formalm_json::{
     JsonStringState,
-    escapes::{EscapePolicy, EscapeState},
+    escapes::{EscapePolicy, EscapeState, raw_bytes},
     step_json_string,
 };
-use formalm_vocabulary::{TrieNode, Vocabulary};
+use formalm_vocabulary::{FlatTrie, Vocabulary};
 
 use super::continuing_token_set::ContinuingTokens;
 use crate::mask::Mask;
@@ -25,42 +27,70 @@ pub(super) fn continuing_by_walk(
 ) -> Result<Option<ContinuingTokens>, Error> {
     let (trie, mut ids, mut steps_left) = (vocabulary.trie(), Vec::new(), MAX_WALK_STEPS);
     let step = |state: StateId, byte: u8| text.machine.step(state, byte);
-    let roots = live.iter().filter(|&byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
-    for root in roots.chain([b'\\']).filter_map(|byte| trie.root_child(byte)) {
-        let nodes = &trie.nodes()[root as usize..trie.nodes()[root as usize].end() as usize];
+    let first = |state: StateId| text.machine.first_bytes(state);
+    for root in raw_bytes(live, text.escapes).iter().filter_map(|byte| trie.root_child(byte)) {
+        let nodes = root..trie.nodes()[root as usize].end();
         let start = (text.state, text.escapes);
-        steps_left =
-            walk_escaped_within(steps_left, (nodes, root), start, &step, &mut |node, _, _| {
-                ids.extend_from_slice(trie.tokens_at(node));
-            })?;
+        let mut emit = |node, _, _| ids.extend_from_slice(trie.tokens_at(node));
+        steps_left = walk_escaped_within(
+            steps_left,
+            (trie.flat(), nodes),
+            start,
+            (&step, &first),
+            &mut emit,
+        )?;
     }
     let words = vocabulary.len().div_ceil(32);
     Ok((steps_left > 0).then(|| ContinuingTokens::of(Mask::from_ids(&ids, words))))
 }
 
 /// Emits the words of a prefix tree whose content the machine reads: the node, the word and the
-/// state after it.
+/// state after it. The machine is a step function, and one that returns the bytes of content that
+/// may follow a state if they are known without steps.
 pub(crate) fn walk_escaped<S: Copy>(
-    nodes: &[TrieNode],
+    trie: &FlatTrie,
     from: (S, EscapePolicy),
-    step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
+    machine: (&impl Fn(S, u8) -> Result<Option<S>, Error>, &impl Fn(S) -> Option<ByteSet>),
     emit: &mut impl FnMut(u32, u32, S),
 ) -> Result<(), Error> {
-    walk_escaped_within(usize::MAX, (nodes, 0), from, step, emit).map(|_| ())
+    let nodes = 0..trie.nodes().len() as u32;
+    walk_escaped_within(usize::MAX, (trie, nodes), from, machine, emit).map(|_| ())
 }
 
-/// Walks nodes, the first of which is `first`, in at most `steps_left` steps. Returns the steps
-/// left; 0 if they were too few.
+/// A node on the path to the current one, or the root.
+#[derive(Clone, Copy)]
+struct PathNode<S> {
+    node: Option<u32>,
+    state: (S, EscapeState),
+    /// The bytes that may follow, if they are known.
+    few: Option<ByteSet>,
+}
+
+/// Walks subtrees of a trie, all its nodes or those of one root, in at most `steps_left` steps.
+/// Returns the steps left; 0 if they were too few.
 fn walk_escaped_within<S: Copy>(
     steps_left: usize,
-    (nodes, first): (&[TrieNode], u32),
+    (trie, nodes): (&FlatTrie, Range<u32>),
     (start, policy): (S, EscapePolicy),
-    step: &impl Fn(S, u8) -> Result<Option<S>, Error>,
+    (step, first): (&impl Fn(S, u8) -> Result<Option<S>, Error>, &impl Fn(S) -> Option<ByteSet>),
     emit: &mut impl FnMut(u32, u32, S),
 ) -> Result<usize, Error> {
-    let mut stack = vec![(start, EscapeState::None)];
-    let (mut at, mut steps_left) = (first, steps_left);
-    while let Some(&here) = nodes.get((at - first) as usize) {
+    let possible = |(state, escape): (S, EscapeState)| match escape {
+        EscapeState::None => first(state).map(|content| raw_bytes(content, policy)),
+        _ => None,
+    };
+    let state = (start, EscapeState::None);
+    let mut stack = vec![PathNode { node: None, state, few: possible(state) }];
+    let (mut at, mut steps_left) = (nodes.start, steps_left);
+    while at < nodes.end {
+        let here = trie.nodes()[at as usize];
+        let PathNode { node: parent, state, few } = stack[here.depth() - 1];
+        if let Some(few) = few
+            && !few.contains(here.byte())
+        {
+            at = trie.next_sibling(parent, at, few);
+            continue;
+        }
         if steps_left == 0 {
             break;
         }
@@ -68,16 +98,17 @@ fn walk_escaped_within<S: Copy>(
         if at & DEADLINE_CHECK_MASK == 0 {
             check_deadline()?;
         }
-        let Some(next) = step_json_string(stack[here.depth() - 1], here.byte(), policy, step)?
-        else {
+        let Some(next) = step_json_string(state, here.byte(), policy, step)? else {
             at = here.end();
             continue;
         };
         if let Some(word) = here.word() {
             emit(at, word, next.0);
         }
-        stack.truncate(here.depth());
-        stack.push(next);
+        if here.end() > at + 1 {
+            stack.truncate(here.depth());
+            stack.push(PathNode { node: Some(at), state: next, few: possible(next) });
+        }
         at += 1;
     }
     Ok(steps_left)

@@ -212,7 +212,8 @@ fn read_exceptions(
     let strings = vocabulary.json_string_tokens(texts.escapes);
     let start = ((0, list.len(), 0), texts.escapes);
     let mut spelled: Vec<u32> = Vec::new();
-    walk_escaped(strings.escaped_nodes(), start, &step, &mut |_, spelling, _| {
+    let spellings = strings.escaped_spellings();
+    walk_escaped(spellings, start, (&step, &|_| None), &mut |_, spelling, _| {
         spelled.extend_from_slice(strings.escaped_tokens(spelling));
     })?;
     for token in spelled {
@@ -322,7 +323,10 @@ impl RegularStringMasks {
         if let Some(known) = self.tables().continuing.get(&text.state) {
             return Ok(known.clone());
         }
-        let live = text.machine.live_bytes(text.state)?;
+        let live = match text.machine.first_bytes(text.state) {
+            Some(live) => live,
+            None => text.machine.live_bytes(text.state)?,
+        };
         let few = if live.len() <= MAX_WALKED_BYTES {
             continuing_by_walk(vocabulary, text, live)?
         } else {
@@ -390,10 +394,11 @@ impl ClosingTokens {
         };
         end(0, text.state);
         let step = |state: StateId, byte: u8| machine.step(state, byte);
+        let first = |state: StateId| machine.first_bytes(state);
         walk_escaped(
-            strings.prefixes().nodes(),
+            strings.prefixes(),
             (text.state, text.escapes),
-            &step,
+            (&step, &first),
             &mut |_, text, state| {
                 end(text, state);
             },

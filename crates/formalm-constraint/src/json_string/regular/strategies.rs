@@ -96,10 +96,11 @@ impl RegularStringMasks {
         let mask = self.mask(vocabulary, key)?;
         let mut escaped = Vec::new();
         let step = |key: MaskClassId, byte: u8| self.keys.step(key, byte);
+        let first = |key: MaskClassId| self.keys.possible_bytes(key).ok().flatten();
         walk_escaped(
-            strings.escaped_nodes(),
+            strings.escaped_spellings(),
             (key, text.escapes),
-            &step,
+            (&step, &first),
             &mut |_, spelling, _| {
                 escaped.extend_from_slice(strings.escaped_tokens(spelling));
             },

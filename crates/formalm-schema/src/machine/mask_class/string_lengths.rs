@@ -56,6 +56,8 @@ impl StringLengths {
             let keys = BoundedQuotient::new(Arc::clone(machine), self.max_token_len);
             let start = machine.start();
             let is_interval = match max_remaining_chars(&keys, start)? {
+                // A search takes a state for each length.
+                Some(_) if machine.counts_any_characters(start) => Some(true),
                 Some(_) => has_interval(&**machine, start, MAX_TESTED_LENGTHS)?,
                 None => Some(false),
             };

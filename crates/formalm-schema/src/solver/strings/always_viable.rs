@@ -2,7 +2,7 @@
 //! no character is rejected before the string ends.
 
 use formalm_automata::Automaton;
-use formalm_core::{CompactMap, Error, LazyDfa, StateId};
+use formalm_core::{CompactMap, Error, LazyDfa, StateId, reads_all_non_ascii};
 use rustc_hash::FxHashSet;
 
 use crate::solver::SolverTimer;
@@ -75,6 +75,30 @@ impl Languages {
         }
         self.always_viable.insert((language, state), false);
         Ok(false)
+    }
+
+    /// Returns `true` if every string from the state on is certainly a member, and each of its
+    /// characters returns to the state.
+    pub(crate) fn accepts_everything(
+        &mut self,
+        language: LanguageId,
+        state: StateId,
+    ) -> Result<bool, Error> {
+        let automaton = self.automaton(language);
+        if self.is_unbounded(language)
+            || !automaton.is_accepting(state)
+            || automaton.step(state, b'a')? != Some(state)
+        {
+            return Ok(false);
+        }
+        if let Some(&known) = self.everything.get(&(language, state)) {
+            return Ok(known);
+        }
+        let mut ascii = (0..0x80).map(|byte| Ok(automaton.step(state, byte)? == Some(state)));
+        let all = ascii.try_fold(true, |all, returns: Result<bool, Error>| Ok(all && returns?))?
+            && reads_all_non_ascii(state, state, |state, byte| automaton.step(state, byte))?;
+        self.everything.insert((language, state), all);
+        Ok(all)
     }
 }
 

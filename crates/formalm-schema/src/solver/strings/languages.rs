@@ -54,6 +54,8 @@ pub(crate) struct Languages {
     unbounded: UnboundedLanguages,
     /// States from which no string is rejected.
     pub(super) always_viable: CompactMap<(LanguageId, StateId), bool>,
+    /// Whether all strings are members from a state on that most characters return to.
+    pub(super) everything: CompactMap<(LanguageId, StateId), bool>,
     /// The number of states of a language from which too many are reachable to tell.
     pub(super) overflows: CompactMap<LanguageId, u32>,
     /// Languages that are known to have many strings, or not.
@@ -191,6 +193,7 @@ impl Languages {
             + self.language_ids.table_bytes()
             + self.name_matches.table_bytes()
             + self.always_viable.table_bytes()
+            + self.everything.table_bytes()
             + self.overflows.table_bytes()
             + self.classes.table_bytes()
             + self.classes.len() * 2 * LIST_BYTES

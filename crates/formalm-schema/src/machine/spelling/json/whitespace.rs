@@ -138,6 +138,21 @@ impl GapRules {
         }
     }
 
+    /// Returns `true` if some whitespace may fill a gap. It may be wrong about indentation, which
+    /// depends on the depth.
+    pub(crate) fn may_fill(&self, gap: WhitespaceGap, whitespace: &[u8]) -> bool {
+        let Some(layout) = &self.layout else {
+            return whitespace.len() <= self.max_whitespace.into();
+        };
+        match gap {
+            WhitespaceGap::BeforeColon => whitespace == layout.before_colon.bytes(),
+            WhitespaceGap::AfterColon => whitespace == layout.after_colon.bytes(),
+            _ if layout.indent.is_some() => true,
+            WhitespaceGap::Next => whitespace == layout.after_comma.bytes(),
+            WhitespaceGap::First | WhitespaceGap::Close => whitespace.is_empty(),
+        }
+    }
+
     /// Returns `true` if the part after the gap may begin.
     pub(crate) fn ends(&self, gap: WhitespaceGap, depth: u32, at: GapPosition) -> bool {
         self.byte(gap, depth, at).is_none()

@@ -21,17 +21,21 @@ use crate::machine::reader::Reader;
 use crate::machine::residuals::NO_VERDICTS;
 use crate::machine::residuals::string_queries::NO_QUERIES;
 use crate::machine::spelling::json::mask_class::name_continuation::NameContinuations;
+use crate::machine::spelling::json::whitespace::{GapRules, WhitespaceGap};
 
 /// Representatives of frames with equal continuations.
 #[derive(Debug, Default)]
 pub(crate) struct ContinuationCache {
     /// The parts of property names in tokens, one table for each vocabulary.
     pub(crate) tokens: Vec<Arc<NameTokens>>,
+    /// What some token contains besides the end of a part.
+    pub(crate) seen: SeenParts,
     known: CompactMap<ValueContinuation, FrameId>,
     parents: CompactMap<FrameId, FrameId>,
     /// Objects after a property value, and after a name.
     after: CompactMap<ValueContinuation, Frame>,
-    colons: CompactMap<PropertyStart, Frame>,
+    /// `None` where tokens see nothing of values.
+    colons: CompactMap<Option<PropertyStart>, Frame>,
     pub(crate) names: NameContinuations,
     /// The signatures of what comes after the values in frames.
     pub(crate) signatures: CompactMap<FrameId, Option<u128>>,
@@ -39,10 +43,11 @@ pub(crate) struct ContinuationCache {
 
 impl ContinuationCache {
     /// Adds the tokens of a vocabulary. Returns `true` if it is new.
-    pub(crate) fn add(&mut self, names: Arc<NameTokens>) -> bool {
+    pub(crate) fn add(&mut self, names: Arc<NameTokens>, gaps: &GapRules) -> bool {
         let is_new = !self.tokens.iter().any(|known| Arc::ptr_eq(known, &names));
         if is_new {
             self.tokens.push(names);
+            self.seen = SeenParts::of(&self.tokens, gaps);
         }
         is_new
     }
@@ -51,16 +56,9 @@ impl ContinuationCache {
     pub(crate) fn clear(&mut self) {
         *self = ContinuationCache {
             tokens: std::mem::take(&mut self.tokens),
+            seen: self.seen,
             ..ContinuationCache::default()
         };
-    }
-
-    /// Returns the first bytes of names in tokens that contain a comma, a quote and part of a name.
-    /// Returns `None` if some token contains a whole name with its colon, or if nothing is known.
-    fn begins(&self) -> Option<ByteSet> {
-        let mut all = self.tokens.iter().map(|names| names.first_name_bytes());
-        let first = all.next()??;
-        all.try_fold(first, |set, more| Some(set.union(more?)))
     }
 
     /// Returns the memory in use, in bytes.
@@ -71,6 +69,32 @@ impl ContinuationCache {
             + self.colons.table_bytes()
             + self.names.bytes()
             + self.signatures.table_bytes()
+    }
+}
+
+/// What tokens contain besides the end of a part and the whitespace after it. Whitespace between
+/// the parts of an instance is fixed by a layout, and few tokens have any inside.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SeenParts {
+    /// The first bytes of names after a comma. `None` if a token contains a whole name with its
+    /// colon, or if nothing is known.
+    names: Option<ByteSet>,
+    /// Items after a comma.
+    pub(crate) items: bool,
+    /// Values after a colon.
+    pub(crate) values: bool,
+}
+
+impl SeenParts {
+    fn of(tokens: &[Arc<NameTokens>], gaps: &GapRules) -> SeenParts {
+        let after_comma = |text: &[u8]| gaps.may_fill(WhitespaceGap::Next, text);
+        let after_colon = |text: &[u8]| gaps.may_fill(WhitespaceGap::AfterColon, text);
+        let names = tokens.iter().try_fold(ByteSet::default(), |all, tokens| {
+            Some(all.union(tokens.first_name_bytes(after_comma)?))
+        });
+        let items = tokens.iter().any(|tokens| tokens.some_reach_beyond_comma(after_comma));
+        let values = tokens.iter().any(|tokens| tokens.some_reach_beyond_colon(after_colon));
+        SeenParts { names, items, values }
     }
 }
 
@@ -91,6 +115,9 @@ pub(crate) enum NextPart {
     SomeName,
     Names(NextNamesId),
     Items(ObligationId),
+    /// Items of which tokens see no more than the comma, and none.
+    SomeItem,
+    NoItem,
 }
 
 /// The frame after the end of a container.
@@ -140,7 +167,13 @@ impl ContinuationQuery<'_> {
         match frame {
             Frame::Name { .. } => return self.name_representative(frame),
             Frame::Object { mode: ContainerState::AfterName, mark: FRESH, .. } => {
-                let Some(member) = self.property_after_name(frame)? else { return Ok(frame) };
+                let mut member = None;
+                if self.cache.seen.values {
+                    member = self.property_after_name(frame)?;
+                    if member.is_none() {
+                        return Ok(frame);
+                    }
+                }
                 return Ok(*self.cache.colons.get_or_insert(member, frame));
             }
             Frame::Object { mode: ContainerState::AfterValue, mark: FRESH, parent, .. } => {
@@ -265,12 +298,26 @@ impl ContinuationQuery<'_> {
             return Ok(None);
         }
         match self.reader.values.close_value(id, NO_VERDICTS, NO_RECORD)? {
-            Some(ReaderPosition { frame: Frame::Array { obligation, .. }, .. }) => {
+            Some(ReaderPosition { frame: Frame::Array { obligation, .. }, .. })
+                if self.cache.seen.items =>
+            {
                 // A token may end the array after a whole further item.
                 Ok(Some(ValueContinuation {
                     next: NextPart::Items(obligation),
                     end: ContainerEnd::Plain(parent),
                 }))
+            }
+            Some(ReaderPosition { frame: Frame::Array { obligation, .. }, .. }) => {
+                let next = match self.reader.values.may_start_item(obligation)? {
+                    true => NextPart::SomeItem,
+                    false => NextPart::NoItem,
+                };
+                let end = match self.reader.values.end_verdicts(obligation) {
+                    None => ContainerEnd::Never,
+                    Some(NO_VERDICTS) => ContainerEnd::Plain(parent),
+                    Some(_) => return Ok(None),
+                };
+                Ok(Some(ValueContinuation { next, end }))
             }
             Some(ReaderPosition { frame, .. }) => self.continuation_of(frame, parent),
             None => Ok(None),
@@ -318,7 +365,10 @@ impl ContinuationQuery<'_> {
 
     /// Returns what tokens distinguish of the names that may come next.
     fn names_after_comma(&self, next_names: NextNamesId) -> NextPart {
-        let Some(begins) = self.cache.begins() else { return NextPart::Names(next_names) };
+        let Some(begins) = self.cache.seen.names else { return NextPart::Names(next_names) };
+        if begins.is_empty() {
+            return NextPart::SomeName;
+        }
         let escapes =
             begins.contains(b'\\') && self.reader.values.core.options.escapes == EscapePolicy::Any;
         let names = self.reader.values.name_tables.get(next_names);

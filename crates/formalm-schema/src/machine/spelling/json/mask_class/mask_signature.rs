@@ -43,6 +43,8 @@ enum Place {
     /// Before a name, and whether an object is open without one.
     NextName(bool),
     Name,
+    /// In a name that may be a known one, or must be.
+    BegunName,
     /// Before a colon.
     Colon,
     AfterProperty,
@@ -127,6 +129,14 @@ impl LazyTables {
                 let names = if drops && !known { self.other_names(frame)? } else { None };
                 (Place::Name, FRESH, names)
             }
+            Frame::Name { escape: CharState::NONE, .. } => {
+                (Place::BegunName, FRESH, self.begun_name(frame)?)
+            }
+            Frame::Object { mode: ContainerState::AfterName, mark, .. }
+                if !self.masks.continuations.seen.values =>
+            {
+                (Place::Colon, mark, Some(0))
+            }
             Frame::Object { mode: ContainerState::AfterName, mark, .. } => {
                 let start = self.query().property_after_name(frame)?;
                 let start = match start {
@@ -149,7 +159,8 @@ impl LazyTables {
                     ContainerState::AfterOpen => Place::FirstItem,
                     _ => Place::AfterItem,
                 };
-                (place, mark, self.items(obligation, parent)?)
+                let is_first = mode == ContainerState::AfterOpen;
+                (place, mark, self.items(obligation, parent, is_first)?)
             }
             _ => return Ok(None),
         };
@@ -215,7 +226,7 @@ impl LazyTables {
             Some(ReaderPosition {
                 frame: Frame::Array { obligation, parent, mark, .. }, ..
             }) => {
-                let items = self.items(obligation, parent)?;
+                let items = self.items(obligation, parent, false)?;
                 Ok(items.map(|items| keyed_hash(&(true, mark, items))))
             }
             Some(ReaderPosition { frame: frame @ Frame::Object { parent, mark, .. }, .. }) => {
@@ -235,7 +246,9 @@ impl LazyTables {
             NextPart::Nothing => 0u8,
             NextPart::AnyName => 1,
             NextPart::SomeName => 2,
-            NextPart::Names(_) | NextPart::Items(_) => return Ok(None),
+            NextPart::Names(_) | NextPart::Items(_) | NextPart::SomeItem | NextPart::NoItem => {
+                return Ok(None);
+            }
         };
         let end = match continuation.end {
             ContainerEnd::Never => None,
@@ -248,8 +261,9 @@ impl LazyTables {
         Ok(Some(keyed_hash(&(next, end))))
     }
 
-    /// Returns the signature of an array between two items, if all further items are alike.
-    fn items(&mut self, obligation: ObligationId, parent: FrameId) -> Part {
+    /// Returns the signature of an array between two items, if all further items are alike or no
+    /// token sees them.
+    fn items(&mut self, obligation: ObligationId, parent: FrameId, is_first: bool) -> Part {
         let values = &mut self.reader.values;
         if !values.residuals.has_no_queries(obligation) || values.has_unique_items(obligation) {
             return Ok(None);
@@ -263,6 +277,9 @@ impl LazyTables {
             Some(_) => return Ok(None),
         };
         let values = &mut self.reader.values;
+        if !is_first && !self.masks.continuations.seen.items {
+            return Ok(Some(keyed_hash(&("items", values.may_start_item(obligation)?, end))));
+        }
         let item = match values.residuals.start_item(&mut values.core, obligation)? {
             None => None,
             Some((array, item)) => {
@@ -304,8 +321,9 @@ impl LazyTables {
             return Ok(None);
         }
         // What follows a name, if a token that begins before it reaches that far.
+        let known = &self.masks.continuations;
         let sees_values =
-            self.masks.continuations.tokens.iter().any(|tokens| tokens.some_reach_values());
+            known.seen.values && known.tokens.iter().any(|tokens| tokens.some_reach_values());
         let others = if sees_values { self.other_names(begun.frame)? } else { Some(0) };
         let Some(others) = others else { return Ok(None) };
         let mut names: Vec<DistinctName> = Vec::new();
@@ -340,8 +358,42 @@ impl LazyTables {
         Ok(Some(keyed_hash(&(others, end, names))))
     }
 
+    /// Returns the signature of a name that may become a known one, or must, and of what follows.
+    fn begun_name(&mut self, frame: Frame) -> Part {
+        let Frame::Name { candidates, .. } = frame else { return Ok(None) };
+        if self.reader.values.core.options.escapes == EscapePolicy::Any {
+            return Ok(None);
+        }
+        let Some(is_open) = self.query().sees_few_suffixes(frame)? else { return Ok(None) };
+        let values = &self.reader.values;
+        if is_open
+            && !(values.strings.any_name_may_end(&values.core, candidates.classes)
+                && values.strings.has_constant_verdicts(&values.core, candidates.classes))
+        {
+            return Ok(None);
+        }
+        let others = if is_open { self.other_names(frame)? } else { Some(0) };
+        let Some(others) = others else { return Ok(None) };
+        let mut names: Vec<(Box<[u8]>, Option<u128>)> = Vec::new();
+        for (rest, end) in self.query().known_suffixes(frame, is_open)? {
+            let end = match end {
+                None => None,
+                Some(None) => Some(0),
+                Some(Some(start)) => match self.property_signature(start)? {
+                    None => return Ok(None),
+                    start => start,
+                },
+            };
+            names.push((self.masks.continuations.names.rests.get(rest).clone(), end));
+        }
+        Ok(Some(keyed_hash(&(is_open, others, names))))
+    }
+
     /// Returns the signature of what follows the names that are not known.
     fn other_names(&mut self, frame: Frame) -> Part {
+        if !self.masks.continuations.seen.values {
+            return Ok(Some(0));
+        }
         let Frame::Name { next_names, candidates, .. } = frame else { return Ok(None) };
         let candidates = NameCandidates { from: 0, to: 0, ..candidates };
         let like = self.reader.values.names().class_example(next_names, candidates);

@@ -226,7 +226,7 @@ impl JsonMaskTables {
         abstraction.distinguishes_names |= names.some_span_names();
         let longest = abstraction.max_token_len.max(max_token_len);
         let is_longer = longest > abstraction.max_token_len;
-        if self.continuations.add(Arc::clone(names)) || is_longer {
+        if self.continuations.add(Arc::clone(names), &reader.spelling.gaps) || is_longer {
             abstraction.max_token_len = longest;
             reader.values.name_tables.max_token_names = longest;
             self.lengths = StringLengths::new(longest);

@@ -26,14 +26,14 @@ pub(crate) struct NameContinuation {
     known: Box<[KnownNameSuffix]>,
 }
 
-/// The suffix of a known name, by number, and what follows it where tokens can see that and the
-/// name is allowed.
-type KnownNameSuffix = (u32, Option<PropertyStart>);
+/// The suffix of a known name, by number. If tokens can end the name and it is allowed: what
+/// follows it, if they see that.
+pub(crate) type KnownNameSuffix = (u32, Option<Option<PropertyStart>>);
 
 /// Representatives of names with equal continuations.
 #[derive(Debug, Default)]
 pub(crate) struct NameContinuations {
-    rests: Interner<Box<[u8]>>,
+    pub(crate) rests: Interner<Box<[u8]>>,
     /// Some representatives refer to recorded inputs.
     pub(crate) known: CompactMap<NameContinuation, Frame>,
 }
@@ -56,18 +56,11 @@ impl ContinuationQuery<'_> {
         if self.depends_on_depth(object) {
             return Ok(frame);
         }
-        let is_open = self
-            .reader
-            .values
-            .strings
-            .allows_any_name(&self.reader.values.core, candidates.classes)
-            && self.abstraction.drops_name(&self.reader.values, next_names, candidates.classes);
-        let is_closed =
-            self.reader.values.strings.get(candidates.classes).iter().all(Option::is_none);
-        let is_seen = is_open || is_closed && candidates.to - candidates.from <= MAX_KNOWN_NAMES;
-        if !is_seen
-            || escape != CharState::NONE
-            || self.reader.values.core.options.escapes == EscapePolicy::Any
+        let Some(is_open) = self.sees_few_suffixes(frame)? else {
+            let object = self.object_representative(object);
+            return Ok(Frame::Name { object, next_names, text, candidates, escape });
+        };
+        if escape != CharState::NONE || self.reader.values.core.options.escapes == EscapePolicy::Any
         {
             let object = self.object_representative(object);
             return Ok(Frame::Name { object, next_names, text, candidates, escape });
@@ -75,11 +68,12 @@ impl ContinuationQuery<'_> {
         let known = self.known_suffixes(frame, is_open)?;
         let (mut others, mut frame) = (None, frame);
         if is_open {
-            let Some(like) = self.reader.values.names().class_example(next_names, candidates)
-            else {
-                return Ok(frame);
-            };
-            let member = self.property_start_of(frame, (UNMENTIONED_NAME, like))?;
+            let mut member = None;
+            if self.cache.seen.values {
+                let like = self.reader.values.names().class_example(next_names, candidates);
+                let Some(like) = like else { return Ok(frame) };
+                member = self.property_start_of(frame, (UNMENTIONED_NAME, like))?;
+            }
             others = Some((candidates.classes, member));
             if known.is_empty() {
                 // The name is like any unknown one.
@@ -91,8 +85,32 @@ impl ContinuationQuery<'_> {
         Ok(*self.cache.names.known.get_or_insert(NameContinuation { others, known }, frame))
     }
 
+    /// Returns whether names other than the known ones may come, if tokens distinguish no more than
+    /// a few suffixes of known names.
+    pub(crate) fn sees_few_suffixes(&mut self, frame: Frame) -> Result<Option<bool>, Error> {
+        let Frame::Name { next_names, candidates, .. } = frame else { return Ok(None) };
+        let values = &mut self.reader.values;
+        let queries = values.strings.get(candidates.classes);
+        if queries.iter().all(Option::is_none) {
+            let few = candidates.to - candidates.from <= MAX_KNOWN_NAMES;
+            return Ok(few.then_some(false));
+        }
+        if !self.abstraction.drops_name(values, next_names, candidates.classes) {
+            return Ok(None);
+        }
+        // All names with this prefix may be of the only class that is left.
+        let allows_any = values.strings.allows_any_name(&values.core, candidates.classes)
+            || match values.strings.single_class(candidates.classes) {
+                Some((_, (class, state))) if !values.strings.get(candidates.classes).has_guard => {
+                    values.core.languages.accepts_everything(class, state)?
+                }
+                _ => false,
+            };
+        Ok(allows_any.then_some(true))
+    }
+
     /// Returns the suffixes of known names that tokens distinguish, or that alone are allowed.
-    fn known_suffixes(
+    pub(crate) fn known_suffixes(
         &mut self,
         frame: Frame,
         is_open: bool,
@@ -110,10 +128,12 @@ impl ContinuationQuery<'_> {
                 continue;
             }
             let name = self.reader.values.name_tables.get(next_names).known[at as usize];
-            let member = if is_distinguished && viable {
-                self.property_start_of(frame, (name, name))?
-            } else {
-                None
+            let member = match is_distinguished && viable {
+                false => None,
+                true if self.cache.seen.values => {
+                    self.property_start_of(frame, (name, name))?.map(Some)
+                }
+                true => Some(None),
             };
             let rest = &self.reader.values.core.base.schema.names.get(name).as_bytes()[depth..];
             known.push((self.cache.names.rests.intern_borrowed(rest, || rest.into()), member));
