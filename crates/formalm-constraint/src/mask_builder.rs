@@ -14,7 +14,7 @@
 //! A machine may also provide the mask itself.
 
 use formalm_automata::LeadingWords;
-use formalm_core::{Error, MaskClassId};
+use formalm_core::{ByteSet, Error, MaskClassId};
 use formalm_machines::{ClassVisitor, LiteralList, MaskAutomaton};
 use formalm_vocabulary::{JsonStringTokens, StringOpening, Vocabulary};
 
@@ -173,12 +173,7 @@ impl MaskBuilder<'_> {
             let ids = self.along_texts(keys, key, &literals)?;
             return Ok(Mask::from_ids(&ids, words));
         }
-        let opened = match keys.possible_bytes(key)? {
-            Some(few) if !few.contains(b'"') => None,
-            // Where no object may begin, a name does.
-            Some(few) => self.opened(keys, key, !few.contains(b'{'))?,
-            None => self.opened(keys, key, false)?,
-        };
+        let opened = self.opened(keys, key)?;
         let values = &self.continuations.values;
         match opened {
             None => values.mask(keys, TokenTable::Tokens(vocabulary), (key, words)),
@@ -222,17 +217,24 @@ impl MaskBuilder<'_> {
         &self,
         keys: &K,
         key: MaskClassId,
-        is_name: bool,
     ) -> Result<Option<(Mask, StringOpening)>, Error> {
-        let (inside, opening) = match keys.step(key, b'"')? {
+        let step = |key, few: Option<ByteSet>, byte| match few {
+            Some(few) if !few.contains(byte) => Ok(None),
+            _ => keys.step(key, byte),
+        };
+        let mut few = keys.possible_bytes(key)?;
+        let (inside, opening) = match step(key, few, b'"')? {
             Some(inside) => (inside, StringOpening::Quote),
             None if K::KNOWS_POSSIBLE_BYTES => {
-                let Some(spaced) = keys.step(key, b' ')? else { return Ok(None) };
-                let Some(inside) = keys.step(spaced, b'"')? else { return Ok(None) };
+                let Some(spaced) = step(key, few, b' ')? else { return Ok(None) };
+                few = keys.possible_bytes(spaced)?;
+                let Some(inside) = step(spaced, few, b'"')? else { return Ok(None) };
                 (inside, StringOpening::SpaceAndQuote)
             }
             None => return Ok(None),
         };
+        // Where no object may begin, a name does.
+        let is_name = few.is_some_and(|few| !few.contains(b'{'));
         if let Some(escapes) = keys.unconstrained_string(inside)? {
             let strings = self.vocabulary.string_opening_tokens(opening, escapes);
             let mask = length::open(keys, self.continuations, strings, inside)?;

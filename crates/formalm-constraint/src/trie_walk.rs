@@ -1,5 +1,6 @@
 //! Walks of a machine along the vocabulary trie.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use formalm_core::{
@@ -24,6 +25,21 @@ struct SelfLoops {
     wide: bool,
 }
 
+/// The lists of a walk. They are kept for the next one on the thread, because most walks are so
+/// short that touching fresh memory takes as long.
+#[derive(Debug, Default)]
+struct WalkLists {
+    stack: Vec<MaskClassId>,
+    few: Vec<Option<ByteSet>>,
+    path: Vec<u32>,
+}
+
+thread_local! {
+    static LISTS: Cell<WalkLists> = const {
+        Cell::new(WalkLists { stack: Vec::new(), few: Vec::new(), path: Vec::new() })
+    };
+}
+
 /// A walk of mask classes along a trie. Tokens are emitted as slices of the trie's order.
 pub(crate) struct TrieWalk<'a, K> {
     keys: &'a K,
@@ -42,9 +58,24 @@ pub(crate) struct TrieWalk<'a, K> {
     exits: Option<Vec<u32>>,
 }
 
+impl<K> Drop for TrieWalk<'_, K> {
+    fn drop(&mut self) {
+        // No stale entry is ever read.
+        self.stack.clear();
+        self.few.clear();
+        self.path.clear();
+        LISTS.set(WalkLists {
+            stack: std::mem::take(&mut self.stack),
+            few: std::mem::take(&mut self.few),
+            path: std::mem::take(&mut self.path),
+        });
+    }
+}
+
 impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
     pub(crate) fn new(keys: &'a K, trie: &'a TokenTrie) -> TrieWalk<'a, K> {
-        let (loops, stack, few, path) = Default::default();
+        let WalkLists { stack, few, path } = LISTS.take();
+        let loops = FxHashMap::default();
         let knows_bytes = K::KNOWS_POSSIBLE_BYTES && keys.knows_possible_bytes();
         TrieWalk {
             keys,
@@ -61,12 +92,14 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
 
     /// Creates a walk inside an isolated value, up to its end.
     pub(crate) fn inside_value(keys: &'a K, trie: &'a TokenTrie) -> TrieWalk<'a, K> {
-        TrieWalk { exits: Some(Vec::new()), ..TrieWalk::new(keys, trie) }
+        let mut walk = TrieWalk::new(keys, trie);
+        walk.exits = Some(Vec::new());
+        walk
     }
 
     /// Returns the inner nodes at which the isolated value has ended.
-    pub(crate) fn into_exits(self) -> Vec<u32> {
-        self.exits.unwrap_or_default()
+    pub(crate) fn into_exits(mut self) -> Vec<u32> {
+        self.exits.take().unwrap_or_default()
     }
 
     /// Emits the tokens viable from `key` whose first byte is in `first`.

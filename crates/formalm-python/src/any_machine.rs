@@ -420,6 +420,8 @@ impl AnyMaskClasses {
                 }
                 AnyMachine::Schema(one) => {
                     let names = Arc::clone(tokens.token_names());
+                    // Made once for each vocabulary, and now rather than while a model waits.
+                    tokens.json_string_tokens(one.escapes());
                     UnprefixedKind::Schema(Box::new(SchemaMaskClasses::new(
                         Arc::clone(one),
                         horizon,

@@ -147,11 +147,10 @@ pub(crate) fn closing_tokens(
     key: MaskClassId,
 ) -> Result<Vec<u32>, Error> {
     let mut texts = vec![(0, key)];
-    for root in (0..=255).filter_map(|byte| strings.prefix_root(byte)) {
-        trie_word_reading::words(keys, strings.prefixes(), (root, key), &mut |text, after| {
-            texts.push((text, after));
-        })?;
-    }
+    let roots = (0..=255).filter_map(|byte| strings.prefix_root(byte));
+    let roots: Vec<(u32, bool)> = roots.map(|root| (root, false)).collect();
+    let emit = &mut |text, after| texts.push((text, after));
+    trie_word_reading::words_within(keys, strings.prefixes(), (&roots, key), None, emit)?;
     let mut ended: Vec<u32> = Vec::new();
     let mut known: Vec<(MaskClassId, Arc<ViableSuffixes>)> = Vec::new();
     for (text, after) in texts {

@@ -7,6 +7,7 @@ use formalm_core::{
     LazyDfa, Machine, ReadingHints, RecheckPredicate, Renewal, ScratchCopies, SetOnce, StateId,
     into_dyn_machine,
 };
+use formalm_json::escapes::EscapePolicy;
 
 use crate::formula::TRUE;
 use crate::json::document::Document;
@@ -85,6 +86,11 @@ pub struct SchemaAutomaton<S: Spelling = Json> {
 }
 
 impl SchemaAutomaton {
+    /// Returns how strings may be escaped.
+    pub fn escapes(&self) -> EscapePolicy {
+        self.options.escapes
+    }
+
     /// Builds the automaton of a schema. `resources` are the schemas that it may refer to, by URI.
     ///
     /// # Errors

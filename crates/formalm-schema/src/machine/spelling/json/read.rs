@@ -112,7 +112,7 @@ impl Spelling for Json {
     }
 
     fn possible_bytes(&self, values: &Values, at: ReaderPosition) -> Option<ByteSet> {
-        possible_bytes(values, at.frame)
+        possible_bytes(values, &self.gaps, at.frame)
     }
 
     #[inline]

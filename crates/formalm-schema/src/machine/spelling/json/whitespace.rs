@@ -49,6 +49,15 @@ impl WhitespaceGap {
     }
 }
 
+/// The whitespace that may come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextWhitespace {
+    None,
+    Any,
+    /// This byte of a layout, before anything else.
+    Only(u8),
+}
+
 /// The whitespace that the options allow or prescribe in gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct GapRules {
@@ -107,6 +116,28 @@ impl GapRules {
                 (at < indent.len() * levels as usize).then(|| indent[at % indent.len()])
             }
         }
+    }
+
+    /// Returns the whitespace that may come next in a gap.
+    pub(crate) fn next_whitespace(
+        &self,
+        gap: WhitespaceGap,
+        depth: u32,
+        at: GapPosition,
+    ) -> NextWhitespace {
+        match self.layout {
+            None => self.any_whitespace(),
+            Some(_) => self.byte(gap, depth, at).map_or(NextWhitespace::None, NextWhitespace::Only),
+        }
+    }
+
+    /// Returns the whitespace that may come next where nothing more is known.
+    pub(crate) fn any_whitespace(&self) -> NextWhitespace {
+        let some = match &self.layout {
+            None => self.max_whitespace > 0,
+            Some(layout) => layout.indent.is_some(),
+        };
+        if some { NextWhitespace::Any } else { NextWhitespace::None }
     }
 
     /// Returns the length of a layout's gap, in bytes; 0 without a layout.

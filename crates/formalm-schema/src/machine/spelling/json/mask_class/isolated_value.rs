@@ -167,12 +167,23 @@ fn number_bytes() -> ByteSet {
 /// [`JsonType::ALL`] the fingerprint of a formula. Containers are free or forbidden.
 pub(crate) type ValueSignature = [u128; JsonType::ALL.len()];
 
+/// The types of a value, as bits.
+#[derive(Clone, Copy, Debug)]
+struct ValueTypes {
+    /// Those that are not ruled out.
+    possible: u8,
+    /// The allowed ones if nothing else is required of the value but that numbers are integers,
+    /// with [`INTEGER_BIT`].
+    plain: Option<u8>,
+}
+
+memory_bytes!(none: ValueTypes);
+
 /// What values in isolation depend on.
 #[derive(Debug, Default)]
 pub(crate) struct IsolatedValues {
     signatures: CompactMap<ObligationId, Option<ValueSignature>>,
-    /// The allowed types of values that are constrained by type only.
-    value_types: CompactMap<ObligationId, Option<u8>>,
+    value_types: CompactMap<ObligationId, ValueTypes>,
     /// An unconstrained array, the parent of values that are read in isolation.
     array: Option<FrameId>,
     /// An unconstrained object, likewise.
@@ -189,35 +200,65 @@ impl IsolatedValues {
         reader: &mut Reader,
         obligation: ObligationId,
     ) -> Option<u8> {
+        self.types(reader, obligation).plain
+    }
+
+    /// Returns a superset of the bytes with which a value may begin, whitespace included.
+    pub(crate) fn first_bytes(&mut self, reader: &mut Reader, obligation: ObligationId) -> ByteSet {
+        let possible = self.types(reader, obligation).possible;
+        let mut set = ByteSet::default();
+        b" \n\r\t".iter().for_each(|&byte| set.insert(byte));
+        for of in JsonType::ALL.into_iter().filter(|&of| possible >> of as u8 & 1 != 0) {
+            let first: &[u8] = match of {
+                JsonType::Null => b"n",
+                JsonType::Bool => b"tf",
+                // Objects are the sign that a value begins here and no name.
+                JsonType::String => b"\"{",
+                JsonType::Number => b"-0123456789",
+                JsonType::Array => b"[",
+                JsonType::Object => b"{",
+            };
+            first.iter().for_each(|&byte| set.insert(byte));
+        }
+        set
+    }
+
+    /// Returns the types of a value.
+    fn types(&mut self, reader: &mut Reader, obligation: ObligationId) -> ValueTypes {
         if let Some(&known) = self.value_types.get(&obligation) {
             return known;
         }
-        let mut is_late = false;
-        let types = JsonType::ALL.into_iter().try_fold(0, |types, of| {
-            let formula = reader.values.residuals.only_formula(obligation)?;
+        let unknown = ValueTypes { possible: u8::MAX, plain: None };
+        let mut types = ValueTypes { possible: 0, plain: Some(0) };
+        let Some(required) = reader.values.residuals.only_formula(obligation) else {
+            self.value_types.insert(obligation, unknown);
+            return unknown;
+        };
+        for of in JsonType::ALL {
             reader.values.core.base.reset_steps();
-            let formula = reader.values.core.formula_for_type(formula, of);
-            let Ok(formula) = formula else {
-                // Whoever needs this answer gets the error.
-                reader.values.core.answers.abandon();
-                is_late = matches!(formula, Err(Error::Deadline { .. }));
-                return None;
-            };
-            match formula {
-                FALSE => Some(types),
-                TRUE => Some(types | 1 << of as u8),
-                formula
-                    if of == JsonType::Number
-                        && formula == integer_formula(&mut reader.values.core.base.formulas) =>
-                {
-                    Some(types | 1 << of as u8 | INTEGER_BIT)
+            let formula = match reader.values.core.formula_for_type(required, of) {
+                Ok(formula) => formula,
+                Err(error) => {
+                    // Whoever needs this answer gets the error.
+                    reader.values.core.answers.abandon();
+                    if !matches!(error, Error::Deadline { .. }) {
+                        self.value_types.insert(obligation, unknown);
+                    }
+                    return unknown;
                 }
-                _ => None,
+            };
+            if formula == FALSE {
+                continue;
             }
-        });
-        if !is_late {
-            self.value_types.insert(obligation, types);
+            let is_integer = of == JsonType::Number
+                && formula == integer_formula(&mut reader.values.core.base.formulas);
+            types.possible |= 1 << of as u8;
+            types.plain = types.plain.filter(|_| formula == TRUE || is_integer);
+            if let Some(plain) = &mut types.plain {
+                *plain |= 1 << of as u8 | if is_integer { INTEGER_BIT } else { 0 };
+            }
         }
+        self.value_types.insert(obligation, types);
         types
     }
 

@@ -230,7 +230,19 @@ impl LookaheadState<'_> {
             Frame::String { escape: CharState::NONE, .. } => {
                 self.string_possible_bytes(position.frame)
             }
-            frame => Ok(possible_bytes(&self.tables.reader.values, frame)),
+            frame => {
+                let tables = &mut *self.tables;
+                let (values, gaps) = (&tables.reader.values, &tables.reader.spelling.gaps);
+                let possible = possible_bytes(values, gaps, frame);
+                match (frame, possible) {
+                    (Frame::Value { obligation, .. }, Some(possible)) => {
+                        let isolated = &mut tables.masks.isolated;
+                        let first = isolated.first_bytes(&mut tables.reader, obligation);
+                        Ok(Some(possible.intersection(first)))
+                    }
+                    _ => Ok(possible),
+                }
+            }
         }
     }
 
