@@ -6,7 +6,7 @@ use std::collections::{HashSet, VecDeque};
 use formalm_core::{LazyDfa, StateId};
 use formalm_schema::{
     Document, EscapePolicy, FormatSet, JsonSchemaLimits, JsonSchemaOptions, PropertyOrder,
-    SchemaAutomaton,
+    SchemaAutomaton, Whitespace, WhitespaceLayout,
 };
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -126,6 +126,17 @@ fn options() -> impl Strategy<Value = JsonSchemaOptions> {
     })
 }
 
+fn layout() -> impl Strategy<Value = Option<WhitespaceLayout>> {
+    let blanks = |text| Whitespace::parse(text).expect("whitespace");
+    let gap = move || prop_oneof![Just(blanks("")), Just(blanks(" ")), Just(blanks(" \n"))];
+    let indent = prop_oneof![Just(None), Just(Some(blanks(" ")))];
+    let layout = (indent, gap(), gap(), gap()).prop_map(|(indent, comma, before, after)| {
+        let (after_comma, before_colon, after_colon) = (comma, before, after);
+        WhitespaceLayout { indent, after_comma, before_colon, after_colon }
+    });
+    proptest::option::of(layout)
+}
+
 /// A linear congruential generator.
 fn next(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -155,6 +166,35 @@ proptest! {
                 }
                 Err(_) => {}
             }
+        }
+    }
+
+    /// Live bytes are read among those that the place, a layout included, does not rule out.
+    #[test]
+    fn live_bytes_are_those_that_steps_read(
+        schema in schema(),
+        options in options(),
+        layout in layout(),
+        seed in any::<u64>(),
+    ) {
+        let Some(machine) = machine(&schema, JsonSchemaOptions { layout, ..options }) else {
+            return Ok(());
+        };
+        let (mut seed, mut state, mut text) = (seed, machine.start(), Vec::new());
+        for _ in 0..24 {
+            let Ok(live) = machine.live_bytes(state) else { return Ok(()) };
+            let shown = String::from_utf8_lossy(&text).into_owned();
+            for byte in 0..=u8::MAX {
+                if let Ok(after) = machine.step(state, byte) {
+                    let is_live = live.contains(byte);
+                    prop_assert_eq!(after.is_some(), is_live, "{} after {:?} of {}", byte, shown, schema);
+                }
+            }
+            let bytes: Vec<u8> = live.iter().collect();
+            let Some(&byte) = bytes.get(next(&mut seed) as usize % bytes.len().max(1)) else { break };
+            text.push(byte);
+            let Ok(Some(after)) = machine.step(state, byte) else { return Ok(()) };
+            state = after;
         }
     }
 

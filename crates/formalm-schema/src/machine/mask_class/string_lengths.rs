@@ -53,6 +53,12 @@ impl StringLengths {
         }
         if !self.by_language.contains_key(&text) {
             let machine = core.languages.automaton(text);
+            let first = machine.first_bytes(machine.start());
+            if first.is_some_and(|first| !first.is_empty() && first.ascii() != !0) {
+                // Some characters cannot come, so more than the length matters.
+                self.by_language.insert(text, None);
+                return Ok(None);
+            }
             let keys = BoundedQuotient::new(Arc::clone(machine), self.max_token_len);
             let start = machine.start();
             let is_interval = match max_remaining_chars(&keys, start)? {

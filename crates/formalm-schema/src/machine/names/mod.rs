@@ -232,6 +232,11 @@ impl NameTables {
         alive.all(|(alive, &plenty)| alive.is_none() || plenty)
     }
 
+    /// Returns `true` if every name that is not decided one by one may come.
+    pub(crate) fn allows_all_others(&self, next_names: NextNamesId) -> bool {
+        self.get(next_names).allows_all_others
+    }
+
     /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let used_names = self.used_names.iter().map(|one| 4 * one.len() + 16);

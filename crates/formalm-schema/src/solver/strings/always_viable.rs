@@ -47,6 +47,10 @@ impl Languages {
         {
             return Ok(false);
         }
+        if self.automaton(language).first_bytes(state).is_some_and(|first| first.ascii() != !0) {
+            self.always_viable.insert((language, state), false);
+            return Ok(false);
+        }
         // With a maximum length, some string is too long.
         if self
             .automaton(language)

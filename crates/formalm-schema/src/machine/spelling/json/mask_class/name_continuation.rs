@@ -98,8 +98,10 @@ impl ContinuationQuery<'_> {
         if !self.abstraction.drops_name(values, next_names, candidates.classes) {
             return Ok(None);
         }
-        // All names with this prefix may be of the only class that is left.
+        // Where no token sees what follows a name, its class does not matter. All names with this
+        // prefix may be of the only class that is left.
         let allows_any = values.strings.allows_any_name(&values.core, candidates.classes)
+            || !self.cache.seen.values && values.name_tables.allows_all_others(next_names)
             || match values.strings.single_class(candidates.classes) {
                 Some((_, (class, state))) if !values.strings.get(candidates.classes).has_guard => {
                     values.core.languages.accepts_everything(class, state)?
