@@ -188,8 +188,7 @@ TYPES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_a_new_process_computes_nothing_inside_prepared_types(name: str, saved: Any) -> None:
     served, missed = _counts(saved(name), TYPES)
-    # The pieces of Llama 3's whole tokens lead to states that are not prepared.
-    assert missed * 4 <= served if name.startswith("llama3") else missed == 0
+    assert missed == 0
     assert served > 20
 
 

@@ -91,7 +91,7 @@ def test_a_saved_encoder_is_that_of_one_tokenizer_and_whole(tmp_path: Path) -> N
     for core, tokenizer in ((other.core, file), (vocabulary.core, b"another")):
         with pytest.raises(VocabularyError, match="another tokenizer"):
             type(vocabulary.encoder()).from_saved(own, core, tokenizer)
-    changed = own.replace(b"formalm encoder\n\x06", b"formalm encoder\n\x09")
+    changed = own.replace(b"formalm encoder\n\x07", b"formalm encoder\n\x09")
     with pytest.raises(VocabularyError, match="format"):
         type(vocabulary.encoder()).from_saved(changed, vocabulary.core, file)
     with pytest.raises(VocabularyError, match="not in a known format"):

@@ -73,7 +73,7 @@ impl<K: MaskClasses> LookaheadSearch<K> {
     }
 
     /// Enters a state in the lookahead machine.
-    fn enter<'a>(
+    pub(super) fn enter<'a>(
         &'a mut self,
         context: ProductContext<'a, K>,
         state: StateId,
@@ -189,7 +189,7 @@ impl<K: MaskClasses> LookaheadSearch<K> {
     pub(crate) fn allowed_in_part(
         &mut self,
         context: ProductContext<'_, K>,
-        (state, splitter_state, pretoken): TextState,
+        (state, splitter_state): (StateId, SplitterState),
         shared: &PartMasks,
         masks: (&mut MaskWords, &mut MaskWords),
     ) -> Result<bool, Error> {
@@ -210,7 +210,7 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         }
         let Some((table, class)) = shared.place(context, state)? else { return Ok(false) };
         let boundaries = splitter_state.boundaries;
-        let key = PartPositionKey { name: table.name(class), boundaries, pretoken };
+        let key = PartPositionKey { name: table.name(class), boundaries };
         let Some(part) = library.get(&key) else { return Ok(false) };
         let mut exits = ByteSet::default();
         if table.may_end(class) {
@@ -222,8 +222,7 @@ impl<K: MaskClasses> LookaheadSearch<K> {
             return Ok(false);
         }
         let product_state = product.intern(context, state, splitter_state)?;
-        let element = SubsetElement { product_state, pretoken };
-        live.allowed_in_part(context, product, element, (&part, exits), masks)?;
+        live.allowed_in_part(context, product, product_state, (&part, exits), masks)?;
         Ok(true)
     }
 

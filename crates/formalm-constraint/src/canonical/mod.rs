@@ -16,6 +16,7 @@
 //! within limits is an error. A stack can make searches infinite. These are bounded; whatever they
 //! leave open counts as possible, and is counted.
 
+mod after_pieces;
 mod excluded_members;
 mod fewest_tokens;
 mod fewest_with_open_pieces;
@@ -678,10 +679,12 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         {
             return Ok(masks);
         }
-        let masks = match shared {
-            Some(shared) => self.compute_inside_part(keys, source, shared)?,
-            None => None,
-        };
+        let mut masks = self.compute_after_pieces(keys, source)?;
+        if masks.is_none()
+            && let Some(shared) = shared
+        {
+            masks = self.compute_inside_part(keys, source, shared)?;
+        }
         let masks = match masks {
             Some(masks) => masks,
             None => self.compute_here(keys, source)?,

@@ -45,34 +45,36 @@ pub(super) fn after<K: MaskClasses>(
     token: u32,
 ) -> impl Iterator<Item = (SplitterState, PretokenState)> {
     let encoder = context.encoder;
-    let splitter = encoder.splitter();
-    let kind = encoder.origin(token);
-    let bytes = context.vocabulary.token_bytes(token).unwrap_or_default();
     BOUNDARIES.into_iter().filter_map(move |boundary| {
-        let begins = boundary != Boundary::Inside;
-        let fits = match begins {
-            true => encoder.pretoken_may_end(pretoken),
-            false => encoder.may_follow(last, token),
+        let fits = match boundary {
+            Boundary::Inside => encoder.may_follow(last, token),
+            _ => encoder.pretoken_may_end(pretoken),
         };
-        if !fits || bytes.is_empty() {
-            return None;
-        }
-        let pretoken = context.pretoken_step(pretoken, token, begins)?;
-        let splitter_state = match kind {
-            TokenOrigin::Byte(byte) => splitter.step_byte_token(splitter_state, byte, boundary),
-            _ => {
-                bytes.iter().enumerate().try_fold(splitter_state, |splitter_state, (at, &byte)| {
-                    splitter.step(
-                        splitter_state,
-                        byte,
-                        if at == 0 { boundary } else { Boundary::Inside },
-                    )
-                })
-            }
-        };
-        let splitter_state = splitter_state.filter(|&splitter_state| {
-            kind.fits(boundary, splitter.is_in_added_token(splitter_state))
-        })?;
-        Some((splitter_state, pretoken))
+        fits.then(|| after_boundary(context, (splitter_state, pretoken), boundary, token))?
     })
+}
+
+/// Returns the states after a token with a boundary before it. Adjacency, and whether the pre-token
+/// before may end, are not checked.
+pub(super) fn after_boundary<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    (splitter_state, pretoken): (SplitterState, PretokenState),
+    boundary: Boundary,
+    token: u32,
+) -> Option<(SplitterState, PretokenState)> {
+    let splitter = context.encoder.splitter();
+    let kind = context.encoder.origin(token);
+    let bytes = context.vocabulary.token_bytes(token).filter(|bytes| !bytes.is_empty())?;
+    let pretoken = context.pretoken_step(pretoken, token, boundary != Boundary::Inside)?;
+    let splitter_state = match kind {
+        TokenOrigin::Byte(byte) => splitter.step_byte_token(splitter_state, byte, boundary),
+        _ => bytes.iter().enumerate().try_fold(splitter_state, |splitter_state, (at, &byte)| {
+            let boundary = if at == 0 { boundary } else { Boundary::Inside };
+            splitter.step(splitter_state, byte, boundary)
+        }),
+    };
+    let splitter_state = splitter_state.filter(|&splitter_state| {
+        kind.fits(boundary, splitter.is_in_added_token(splitter_state))
+    })?;
+    Some((splitter_state, pretoken))
 }

@@ -304,6 +304,13 @@ impl BpeEncoder {
         self.is_merging() && path == PretokenState::WHOLE
     }
 
+    /// Returns the tokens that lead from a state between pieces of whole tokens to another state
+    /// than from [`PretokenState::PLAIN`], if they do not begin a pre-token. All other tokens lead to
+    /// the same states from both.
+    pub fn tokens_after_pieces(&self, path: PretokenState) -> &[u32] {
+        self.whole_tokens.tokens_after(path)
+    }
+
     /// Encodes `text` without prepending a space. Returns `None` if no tokens spell it.
     pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
         let pieces = self.splitter.pretokens(text.as_bytes())?;

@@ -36,7 +36,7 @@ use crate::token_byte_table::MAX_IDS;
 use crate::{Error, Vocabulary};
 
 const FILE_LABEL: &[u8] = b"formalm encoder\n";
-const FORMAT_VERSION: u32 = 6;
+const FORMAT_VERSION: u32 = 7;
 
 impl BpeEncoder {
     /// Serializes the encoder for [`BpeEncoder::from_saved`], with the fingerprint of the
@@ -456,8 +456,7 @@ mod tests {
             };
             let settled = [Arc::new(all), Arc::new(TokenSet::List(Vec::new()))];
             let tokens = PartTokens { settled, unsettled: [group(true), group(false)].into() };
-            let pretoken = PretokenState::PLAIN;
-            let key = PartPositionKey { name, boundaries: start, pretoken };
+            let key = PartPositionKey { name, boundaries: start };
             let first_bytes = (ByteSet::default(), name == 7);
             assert!(encoder.parts.insert(key, first_bytes, tokens));
         }

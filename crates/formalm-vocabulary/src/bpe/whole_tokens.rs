@@ -30,6 +30,8 @@ impl PretokenState {
 #[derive(Debug)]
 pub(crate) struct WholeTokens {
     steps: FxHashMap<(PretokenState, u32), PretokenState>,
+    /// Per node, the tokens with a step from it.
+    tokens_after: FxHashMap<PretokenState, Vec<u32>>,
     complete: FxHashSet<PretokenState>,
     tokens: FxHashSet<u32>,
     /// Per token, whether it occurs in any of the tables above.
@@ -44,6 +46,7 @@ impl WholeTokens {
     pub(crate) fn new(list: Vec<(u32, Option<Vec<u32>>)>) -> WholeTokens {
         let mut whole_tokens = WholeTokens {
             steps: FxHashMap::default(),
+            tokens_after: FxHashMap::default(),
             complete: FxHashSet::default(),
             tokens: FxHashSet::default(),
             noted: Vec::new(),
@@ -59,7 +62,9 @@ impl WholeTokens {
             }
             let mut path = PretokenState::BEGIN;
             for &token in merged.as_deref().unwrap_or_default() {
+                let tokens_after = &mut whole_tokens.tokens_after;
                 path = *whole_tokens.steps.entry((path, token)).or_insert_with(|| {
+                    tokens_after.entry(path).or_default().push(token);
                     count += 1;
                     PretokenState(count)
                 });
@@ -105,6 +110,12 @@ impl WholeTokens {
                 Some(self.steps.get(&(from, token)).copied().unwrap_or(PretokenState::PLAIN))
             }
         }
+    }
+
+    /// Returns the tokens that lead from a state to another one than from [`PretokenState::PLAIN`],
+    /// if they do not begin a pre-token.
+    pub(crate) fn tokens_after(&self, path: PretokenState) -> &[u32] {
+        self.tokens_after.get(&path).map_or(&[], Vec::as_slice)
     }
 
     /// Returns `true` if the pre-token may end here.

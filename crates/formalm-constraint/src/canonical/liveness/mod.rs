@@ -383,17 +383,17 @@ impl Liveness {
         Ok(())
     }
 
-    /// Sets the tokens that may follow an element inside a part and can be completed, as
+    /// Sets the tokens that may follow a plain element inside a part and can be completed, as
     /// [`Liveness::allowed`] does. `exits` are the bytes with which tokens leave the part at once.
     pub(crate) fn allowed_in_part<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
-        element: SubsetElement,
+        product_state: ProductState,
         (part, exits): (&PartTokens, ByteSet),
         (inside, begins): (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
-        let (state, splitter_state) = product.parts(element.product_state);
+        let (state, splitter_state) = product.parts(product_state);
         part.settled[0].add_to(inside);
         part.settled[1].add_to(begins);
         for group in &part.unsettled {
@@ -410,16 +410,9 @@ impl Liveness {
         if exits.is_empty() {
             return Ok(());
         }
-        let from = JointTarget { state, splitter_state, pretoken: element.pretoken };
+        let from = JointTarget { state, splitter_state, pretoken: PretokenState::PLAIN };
         for boundary in BOUNDARIES {
             let is_first = boundary != Boundary::Inside;
-            let is_possible = match is_first {
-                true => context.encoder.pretoken_may_end(element.pretoken),
-                false => !context.encoder.pretoken_must_end(element.pretoken),
-            };
-            if !is_possible {
-                continue;
-            }
             let words = if is_first { &mut *begins } else { &mut *inside };
             let groups = joint_targets::tokens_beginning_with(context, from, boundary, exits)?;
             for (target, tokens) in groups {
@@ -430,7 +423,7 @@ impl Liveness {
     }
 
     /// Sets the tokens that lead to a target and can be completed from there.
-    fn add_live_target<K: MaskClasses>(
+    pub(in crate::canonical) fn add_live_target<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,

@@ -2,6 +2,7 @@
 
 use formalm_core::Error;
 use formalm_machines::MaskClasses;
+use formalm_vocabulary::bpe::PretokenState;
 
 use crate::canonical::part_masks::{PartKey, PartMasks};
 use crate::canonical::subsets::{MaskSource, SubsetElement};
@@ -34,7 +35,8 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         MaskSource { masked, base, .. }: MaskSource,
         shared: &PartMasks,
     ) -> Result<Option<(Mask, Mask)>, Error> {
-        if base.is_some() || self.encoder.part_library().is_empty() {
+        let is_plain = masked.pretoken == PretokenState::PLAIN;
+        if !is_plain || base.is_some() || self.encoder.part_library().is_empty() {
             return Ok(None);
         }
         let context = self.context(keys);
@@ -42,7 +44,7 @@ impl<K: MaskClasses> CanonicalMasks<K> {
         search.limit(keys);
         let words = self.vocabulary.len().div_ceil(32);
         let (mut inside, mut begins) = (vec![0; words], vec![0; words]);
-        let here = here(positions, masked);
+        let here = positions.parts(masked.product_state);
         let masks = (&mut inside[..], &mut begins[..]);
         let is_prepared = search.allowed_in_part(context, here, shared, masks)?;
         Ok(is_prepared.then(|| (Mask::from_words(inside), Mask::from_words(begins))))

@@ -41,8 +41,8 @@ use crate::mask::patch;
 /// Maximum number of positions that are prepared of one part. Chosen, not measured.
 const MAX_POSITIONS: usize = 4096;
 
-/// A position to prepare: the class, the state of the splitter, and the state of the pre-token.
-type PreparedPosition = (u32, BoundaryState, PretokenState);
+/// A position to prepare, not after pieces of a whole token: the class and the state of the splitter.
+type PreparedPosition = (u32, BoundaryState);
 
 /// Prepares the positions of one part.
 pub(crate) struct PartPreparation<'a> {
@@ -87,27 +87,22 @@ impl<'a> PartPreparation<'a> {
     ) -> Result<usize, Error> {
         let library: &PartLibrary = self.encoder.part_library();
         let mut pending: Vec<PreparedPosition> =
-            begin.into_iter().map(|state| (class, state, PretokenState::PLAIN)).collect();
+            begin.into_iter().map(|state| (class, state)).collect();
         let mut seen: FxHashSet<PreparedPosition> = pending.iter().copied().collect();
         let mut count = 0;
-        while let Some((class, boundaries, pretoken)) = pending.pop() {
-            let key = PartPositionKey { name: self.table.name(class), boundaries, pretoken };
+        while let Some((class, boundaries)) = pending.pop() {
+            let key = PartPositionKey { name: self.table.name(class), boundaries };
             // Where the part can only end, nothing is inside.
             if library.contains(&key) || self.table.bytes(class).is_empty() {
                 continue;
             }
-            let (tokens, reached) = self.position((class, boundaries, pretoken))?;
+            let (tokens, reached) = self.position((class, boundaries))?;
             let first_bytes = (self.table.bytes(class), self.table.may_end(class));
             if count == MAX_POSITIONS || !library.insert(key, first_bytes, tokens) {
                 break;
             }
             count += 1;
-            // After few tokens, the state of the pre-token is another one.
-            let is_usual = |&(.., pretoken): &PreparedPosition| {
-                pretoken == PretokenState::PLAIN || self.encoder.pretoken_must_end(pretoken)
-            };
-            let reached = reached.into_iter().filter(is_usual);
-            pending.extend(reached.filter(|&next| seen.insert(next)));
+            pending.extend(reached.into_iter().filter(|&next| seen.insert(next)));
         }
         Ok(count)
     }
@@ -115,8 +110,9 @@ impl<'a> PartPreparation<'a> {
     /// Returns the tokens at a position, and the positions between characters that they lead to.
     fn position(
         &mut self,
-        (class, boundaries, pretoken): PreparedPosition,
+        (class, boundaries): PreparedPosition,
     ) -> Result<(PartTokens, Vec<PreparedPosition>), Error> {
+        let pretoken = PretokenState::PLAIN;
         let reader = Arc::clone(self.keys.machine());
         let words = self.vocabulary.len().div_ceil(32);
         let mut settled = [vec![0; words], vec![0; words]];
@@ -128,13 +124,6 @@ impl<'a> PartPreparation<'a> {
         };
         for boundary in BOUNDARIES {
             let begins = boundary != Boundary::Inside;
-            let is_possible = match begins {
-                true => self.encoder.pretoken_may_end(pretoken),
-                false => !self.encoder.pretoken_must_end(pretoken),
-            };
-            if !is_possible {
-                continue;
-            }
             let sources = TokenSources { language_targets: &mut self.language_targets, free: None };
             let context = ProductContext {
                 keys: &self.keys,
@@ -149,11 +138,12 @@ impl<'a> PartPreparation<'a> {
                 let boundaries = target.splitter_state.boundaries;
                 let mut open = tokens.into_set();
                 if let ReaderState::Inside(class) = reader.meaning(target.state) {
-                    let next = (class, boundaries, target.pretoken);
+                    let next = (class, boundaries);
                     if self.encoder.splitter().is_between_characters(target.splitter_state) {
                         reached.push(next);
                     }
-                    open = self.settle(next, open, &mut settled[usize::from(begins)]);
+                    let settled = &mut settled[usize::from(begins)];
+                    open = self.settle((next, target.pretoken), open, settled);
                 }
                 if !open.is_empty() {
                     let (pretoken, tokens) = (target.pretoken, Arc::new(open));
@@ -170,7 +160,7 @@ impl<'a> PartPreparation<'a> {
     /// the others.
     fn settle(
         &mut self,
-        (class, boundaries, pretoken): PreparedPosition,
+        ((class, boundaries), pretoken): (PreparedPosition, PretokenState),
         tokens: TokenSet,
         settled: &mut [u32],
     ) -> TokenSet {

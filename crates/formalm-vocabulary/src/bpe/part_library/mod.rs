@@ -28,15 +28,14 @@ use crate::saved_vocabulary::digest;
 /// Maximum size of a library, in bytes; beyond it nothing is added. 12 MiB; chosen, not measured.
 const MAX_BYTES: usize = 12 << 20;
 
-/// A position inside a part. The state of the splitter is between two characters.
+/// A position inside a part, not after pieces of a whole token. The state of the splitter is between
+/// two characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PartPositionKey {
     /// The name of what the part reads on.
     pub name: u128,
     /// The state of the splitter. There is no normalizer.
     pub boundaries: BoundaryState,
-    /// The state of the pre-token.
-    pub pretoken: PretokenState,
 }
 
 /// The tokens that may follow a position inside a part.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  sets: kind u8, numbers …      groups: begins, states, set …
-//!  bytes that are read on …      positions: name, states, sets, groups …
+//!  bytes that are read on …      positions: name, state, sets, groups …
 //! ```
 
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::bpe::whole_tokens::PretokenState;
 use crate::saved_vocabulary::{ByteReader, write_length, write_numbers};
 use crate::{Error, Vocabulary};
 
-/// Numbers of a position before those of its groups: its name, two states, and two sets.
-const HEAD: usize = 8;
+/// Numbers of a position before those of its groups: its name, a state, and two sets.
+const HEAD: usize = 7;
 
 /// Numbers of the bytes that positions read on, with a flag.
 const FIRST_BYTES: usize = 9;
@@ -32,14 +32,13 @@ impl PartLibrary {
         let tables = self.tables.lock();
         let mut positions: Vec<(&PartPositionKey, &Arc<PartTokens>)> =
             tables.positions.iter().collect();
-        positions
-            .sort_unstable_by_key(|(key, _)| (key.name, key.boundaries, key.pretoken.number()));
+        positions.sort_unstable_by_key(|(key, _)| (key.name, key.boundaries));
         let mut sets = Numbered::default();
         let mut groups = Numbered::default();
         let mut rows = Vec::with_capacity(positions.len());
         for (key, tokens) in positions {
             let mut row: Vec<u32> = (0..4).map(|at| (key.name >> (32 * at)) as u32).collect();
-            row.extend([key.boundaries, key.pretoken.number()]);
+            row.push(key.boundaries);
             row.extend(tokens.settled.iter().map(|set| sets.number(set)));
             row.extend(tokens.unsettled.iter().map(|group| groups.number(group)));
             rows.push(row);
@@ -154,15 +153,15 @@ fn read_position(
 ) -> Option<(PartPositionKey, PartTokens)> {
     let (head, unsettled) = row.split_at_checked(HEAD)?;
     let name = (0..4).map(|at| u128::from(head[at]) << (32 * at)).sum();
-    let (state, pretoken) = (head[4], PretokenState::of_number(head[5]));
+    let state = head[4];
     if !boundaries.is_state(state) || !boundaries.is_between_characters(state) {
         return None;
     }
-    let key = PartPositionKey { name, boundaries: state, pretoken };
+    let key = PartPositionKey { name, boundaries: state };
     let set = |number: u32| sets.get(number as usize).map(Arc::clone);
     let unsettled = unsettled.iter().map(|&number| groups.get(number as usize).map(Arc::clone));
     let unsettled = unsettled.collect::<Option<_>>()?;
-    Some((key, PartTokens { settled: [set(head[6])?, set(head[7])?], unsettled }))
+    Some((key, PartTokens { settled: [set(head[5])?, set(head[6])?], unsettled }))
 }
 
 /// Shared values in the order in which they are first met.
