@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use formalm_core::{ForkSafeMutex, Interner};
+use formalm_core::ForkSafeMutex;
 use rustc_hash::FxHashMap;
 
 use super::encoder::{BpeEncoder, TokenOrigin};
@@ -28,10 +28,6 @@ use crate::{MaskWords, Vocabulary};
 /// Maximum number of states whose continuations are kept; beyond it all are dropped. Bounds memory;
 /// chosen, not measured.
 const MAX_STATES: usize = 1 << 14;
-
-/// Number of lists of continuations beyond which all are dropped. Bounds memory; chosen, not
-/// measured.
-const MAX_LISTS: usize = 64;
 
 /// The tokens of characters in a class, and of such characters up to inside one beyond ASCII.
 #[derive(Debug)]
@@ -52,11 +48,9 @@ pub(super) struct FreeTextTables {
 impl FreeTextTables {
     pub(super) fn memory_bytes(&self) -> usize {
         let known = self.continuations.lock();
-        let lists = known.lists.iter().map(|list| 48 + 4 * list.len());
         self.tokens.memory_bytes()
-            + lists.sum::<usize>()
-            + 32 * (known.goes_on.len() + known.by_state.len())
-            + known.follows.iter().flatten().map(|words| 4 * words.len()).sum::<usize>()
+            + 32 * (known.goes_on.len() + known.by_token.len())
+            + 48 * known.by_state.len()
     }
 }
 
@@ -66,12 +60,29 @@ struct Continuations {
     /// Between characters: whether some character begins a pre-token behind which every text may
     /// follow.
     goes_on: FxHashMap<(u128, BoundaryState), bool>,
-    /// Inside a character: the list of tokens of one byte with which the text goes on.
-    by_state: FxHashMap<(u128, BoundaryState), u32>,
-    /// The distinct lists.
-    lists: Interner<Arc<[u32]>>,
-    /// Per list, the tokens that were asked for, and those that one of the list may follow.
-    follows: Vec<[Vec<u32>; 2]>,
+    /// Inside a character: the bytes with which the text goes on.
+    by_state: FxHashMap<(u128, BoundaryState), AskedBytes>,
+    /// The bytes whose tokens may follow a token.
+    by_token: FxHashMap<u32, AskedBytes>,
+}
+
+/// The answers so far to a question about the bytes that continue a character, by their last six
+/// bits.
+#[derive(Clone, Copy, Debug, Default)]
+struct AskedBytes {
+    asked: u64,
+    yes: u64,
+}
+
+impl AskedBytes {
+    fn known(self, byte: u8) -> Option<bool> {
+        (self.asked >> (byte & 63) & 1 != 0).then_some(self.yes >> (byte & 63) & 1 != 0)
+    }
+
+    fn note(&mut self, byte: u8, answer: bool) {
+        self.asked |= 1 << (byte & 63);
+        self.yes |= u64::from(answer) << (byte & 63);
+    }
 }
 
 impl FreeTextTables {
@@ -106,9 +117,7 @@ impl FreeTextTables {
         let (ascii, is_wide) = class;
         let exits = encoder.exit_targets(vocabulary, transitions, class);
         let known = &mut *self.continuations.lock();
-        if known.by_state.len() + known.goes_on.len() > MAX_STATES
-            || known.follows.len() > MAX_LISTS
-        {
+        if known.by_state.len() + known.goes_on.len() > MAX_STATES {
             *known = Continuations::default();
         }
         let mut settled = vec![0; transitions.all().len()];
@@ -130,15 +139,9 @@ impl FreeTextTables {
         });
         let unsettled = unsettled.collect();
         if is_wide {
-            let mut recent: Option<(BoundaryState, u32)> = None;
             for &token in exits.exits.iter().flat_map(|exit| &exit.tokens) {
                 let Some(target) = transitions.target(targets, token) else { continue };
-                let list = match recent {
-                    Some((state, list)) if state == target => list,
-                    _ => known.continuations(encoder, ascii, target),
-                };
-                recent = Some((target, list));
-                if known.goes_on_with(encoder, list, token) {
+                if known.goes_on_inside(encoder, ascii, target, token) {
                     set_bit(&mut settled, token);
                 }
             }
@@ -179,54 +182,36 @@ impl Continuations {
         state: BoundaryState,
         last: u32,
     ) -> bool {
-        let list = self.continuations(encoder, ascii, state);
-        self.goes_on_with(encoder, list, last)
-    }
-
-    /// Returns `true` if one token of a list may follow `last`.
-    fn goes_on_with(&mut self, encoder: &BpeEncoder, list: u32, last: u32) -> bool {
-        let at = list as usize;
-        if self.follows.len() <= at {
-            self.follows.resize_with(at + 1, Default::default);
-        }
-        let (word, bit) = (last as usize >> 5, 1 << (last & 31));
-        let [asked, follows] = &mut self.follows[at];
-        if asked.len() <= word {
-            let len = encoder.origins.len().div_ceil(32).max(word + 1);
-            asked.resize(len, 0);
-            follows.resize(len, 0);
-        }
-        if asked[word] & bit == 0 {
-            asked[word] |= bit;
-            if self.lists.get(list).iter().any(|&next| encoder.may_follow(last, next)) {
-                follows[word] |= bit;
-            }
-        }
-        follows[word] & bit != 0
-    }
-
-    /// Returns the number of the list of tokens of one byte with which the text goes on.
-    fn continuations(&mut self, encoder: &BpeEncoder, ascii: u128, state: BoundaryState) -> u32 {
-        if let Some(&known) = self.by_state.get(&(ascii, state)) {
-            return known;
-        }
         let boundaries = encoder.splitter.boundaries();
-        let mut found = Vec::new();
-        if !boundaries.is_between_characters(state) && !boundaries.is_in_added_token(state) {
-            for byte in 0x80..=0xbf {
-                let Some((token, next)) = next_byte(encoder, state, byte) else { continue };
-                let goes_on = match boundaries.is_between_characters(next) {
+        let mut after_state = self.by_state.get(&(ascii, state)).copied().unwrap_or_default();
+        let mut after_token = self.by_token.get(&last).copied().unwrap_or_default();
+        if after_state.yes & after_token.yes != 0 {
+            return true;
+        }
+        if boundaries.is_between_characters(state) || boundaries.is_in_added_token(state) {
+            return false;
+        }
+        let found = (0x80..=0xbf).any(|byte| {
+            if after_state.known(byte) == Some(false) || after_token.known(byte) == Some(false) {
+                return false;
+            }
+            let next = next_byte(encoder, state, byte);
+            let goes_on = after_state.known(byte).unwrap_or_else(|| {
+                next.is_some_and(|(token, next)| match boundaries.is_between_characters(next) {
                     true => self.goes_on(encoder, ascii, next),
                     false => self.goes_on_inside(encoder, ascii, next, token),
-                };
-                if goes_on {
-                    found.push(token);
-                }
-            }
-        }
-        let list = self.lists.intern(found.into());
-        self.by_state.insert((ascii, state), list);
-        list
+                })
+            });
+            after_state.note(byte, goes_on);
+            let Some((token, _)) = next.filter(|_| goes_on) else { return false };
+            let follows =
+                after_token.known(byte).unwrap_or_else(|| encoder.may_follow(last, token));
+            after_token.note(byte, follows);
+            follows
+        });
+        self.by_state.insert((ascii, state), after_state);
+        self.by_token.insert(last, after_token);
+        found
     }
 }
 
