@@ -67,7 +67,8 @@ KINDS: list[tuple[dict[str, Any], list[Any]]] = [
     ({"type": "string", "maxLength": 9}, ["", "abc", "12. é"]),
     ({"type": "string", "pattern": "^[a-z ]*$"}, ["the end", ""]),
     ({"type": "string", "format": "date"}, ["2024-01-31"]),
-    ({"type": "string", "format": "time"}, ["12:30:00Z", "09:05:01+02:00"]),
+    ({"type": "string", "format": "time"}, ["12:30:00Z", "09:05:01.5+02:00", "00:59:60+01:00"]),
+    ({"type": "string", "format": "date-time"}, ["2024-02-29T09:05:01-23:30"]),
     ({"type": "string", "format": "uuid"}, ["123e4567-e89b-12d3-a456-426614174000"]),
     ({"type": "string", "format": "email"}, ["ada@example.com", "a.b+c@x1.org"]),
     ({"type": "integer"}, [0, -12, 1234567]),
@@ -181,7 +182,9 @@ TYPES = [
     ({"type": "integer"}, 1234),
     ({"type": "string", "format": "date"}, "2024-01-31"),
     ({"type": "string", "format": "uuid"}, "123e4567-e89b-12d3-a456-426614174000"),
-    ({"type": "boolean"}, True),
+    ({"type": "string", "format": "time"}, "12:30:45.25+02:00"),
+    ({"type": "string", "format": "date-time"}, "1999-12-24T23:01:02Z"),
+    ({"type": "string", "format": "email"}, "ada.lovelace@mail.example.com"),
 ]
 
 
@@ -198,8 +201,11 @@ def test_a_new_process_computes_nothing_inside_prepared_types(name: str, saved: 
         ({"type": "string", "maxLength": 9}, "abcdef"),
         ({"type": "string", "pattern": "^[a-z]*$"}, "abcdef"),
         ({"type": "integer", "maximum": 99999}, 1234),
+        ({"type": "string", "format": "email", "maxLength": 30}, "ada@example.com"),
+        ({"type": "string", "format": "hostname"}, "example.com"),
+        ({"type": "string", "format": "ipv4"}, "127.0.0.1"),
     ],
-    ids=["bounded", "another alphabet", "bounded number"],
+    ids=["bounded", "another alphabet", "bounded number", "bounded e-mail", "host name", "IPv4"],
 )
 def test_types_that_differ_in_one_thing_share_nothing(kind: Any, saved: Any) -> None:
     served, _ = _counts(saved("gpt2"), [kind])

@@ -36,7 +36,8 @@ pub(crate) enum ExpressionNode {
     Pattern(Pattern),
     Lexeme(Pattern),
     Literals(Vec<Vec<u8>>),
-    Custom(Arc<dyn CharRecognizer>),
+    /// A recognizer, with its name if it is the same in all processes.
+    Custom(Arc<dyn CharRecognizer>, Option<&'static str>),
     Union(Vec<Expression>),
     Concat(Vec<Expression>),
     Repeat(Expression, u32, u32),
@@ -44,7 +45,11 @@ pub(crate) enum ExpressionNode {
     Difference(Expression, Expression),
     Complement(Expression),
     Edits(Expression, EditRules),
-    Rewrite { original: Expression, rules: Vec<(String, Expression)>, optional: bool },
+    Rewrite {
+        original: Expression,
+        rules: Vec<(String, Expression)>,
+        optional: bool,
+    },
 }
 
 impl Expression {
@@ -99,7 +104,13 @@ impl Expression {
 
     /// Returns the language of a recognizer, which must be nonempty.
     pub fn custom(recognizer: Arc<dyn CharRecognizer>) -> Expression {
-        Expression::leaf(ExpressionNode::Custom(recognizer))
+        Expression::leaf(ExpressionNode::Custom(recognizer, None))
+    }
+
+    /// Returns the language of a recognizer with a name. The name and the number of a state must
+    /// determine what the recognizer reads on, in every process.
+    pub fn named_custom(name: &'static str, recognizer: Arc<dyn CharRecognizer>) -> Expression {
+        Expression::leaf(ExpressionNode::Custom(recognizer, Some(name)))
     }
 
     /// Returns the union of the languages.
@@ -242,7 +253,7 @@ impl Expression {
             }
             ExpressionNode::Lexeme(_)
             | ExpressionNode::Literals(_)
-            | ExpressionNode::Custom(_)
+            | ExpressionNode::Custom(..)
             | ExpressionNode::Complement(_)
             | ExpressionNode::Edits(..)
             | ExpressionNode::Rewrite { .. } => {}
@@ -264,7 +275,7 @@ impl Expression {
             ExpressionNode::Pattern(_)
             | ExpressionNode::Lexeme(_)
             | ExpressionNode::Literals(_)
-            | ExpressionNode::Custom(_) => 0,
+            | ExpressionNode::Custom(..) => 0,
             ExpressionNode::Union(list)
             | ExpressionNode::Concat(list)
             | ExpressionNode::Intersection(list) => {
@@ -301,7 +312,7 @@ impl ExpressionNode {
             ExpressionNode::Repeat(one, ..) | ExpressionNode::Difference(one, _) => one.groups,
             ExpressionNode::Lexeme(_)
             | ExpressionNode::Literals(_)
-            | ExpressionNode::Custom(_)
+            | ExpressionNode::Custom(..)
             | ExpressionNode::Complement(_)
             | ExpressionNode::Edits(..)
             | ExpressionNode::Rewrite { .. } => 0,
@@ -312,7 +323,7 @@ impl ExpressionNode {
     fn is_utf8(&self) -> bool {
         match self {
             ExpressionNode::Pattern(_)
-            | ExpressionNode::Custom(_)
+            | ExpressionNode::Custom(..)
             | ExpressionNode::Complement(_) => true,
             ExpressionNode::Lexeme(_) => false,
             ExpressionNode::Literals(list) => {

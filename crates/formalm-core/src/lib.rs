@@ -25,7 +25,7 @@ pub use machine::{
 pub use memory_bytes::{MemoryBytes, map_slot_bytes, set_slot_bytes};
 pub use runtime::{
     AppendVec, BudgetExhausted, ForkCheck, ForkSafeMutex, InterruptCheck, LruCache, OnceSlice,
-    SetOnce, StepBudget, StepMeter, deadline, interrupt, keyed_hash, pool, process_fork,
+    SetOnce, StepBudget, StepMeter, deadline, digest, interrupt, keyed_hash, pool, process_fork,
     record_steps, steps_taken,
 };
 pub use state_ids::{MaskClassId, StateId};

@@ -612,6 +612,10 @@ macro_rules! delegate_mask_classes {
             fn part(&self, state: StateId) -> Result<Option<PartPosition>, Error> {
                 $on!(&self.kind, one => one.part(state))
             }
+
+            fn part_name(&self, state: StateId) -> Result<Option<u128>, Error> {
+                $on!(&self.kind, one => one.part_name(state))
+            }
         }
 
         impl ApproximateClasses for $classes {

@@ -1,5 +1,5 @@
-//! The types whose insides are prepared once for a tokenizer: strings, dates, UUIDs and numbers of
-//! JSON, and free text.
+//! The types whose insides are prepared once for a tokenizer: strings, dates, times, UUIDs, e-mail
+//! addresses and numbers of JSON, and free text. A Boolean value is a token or two and has no inside.
 
 use std::sync::Arc;
 
@@ -17,11 +17,14 @@ use formalm_vocabulary::{Vocabulary, bpe::BpeEncoder};
 const MEMORY_LIMIT_BYTES: usize = 64 << 20;
 
 /// Schemas of values, and strings that lead inside one after the bracket of an array.
-const VALUES: [(&str, &[&str]); 5] = [
+const VALUES: [(&str, &[&str]); 8] = [
     (r#"{"type": "integer"}"#, &["-", "0", "1"]),
     (r#"{"type": "number"}"#, &["-", "0", "1"]),
     (r#"{"type": "string", "format": "date"}"#, &["\""]),
     (r#"{"type": "string", "format": "uuid"}"#, &["\""]),
+    (r#"{"type": "string", "format": "time"}"#, &["\""]),
+    (r#"{"type": "string", "format": "date-time"}"#, &["\""]),
+    (r#"{"type": "string", "format": "email"}"#, &["\""]),
     (r#"{"type": "string"}"#, &["\""]),
 ];
 

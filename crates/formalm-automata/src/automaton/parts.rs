@@ -5,9 +5,9 @@
 //!                                                      part          the state after the part
 //! ```
 //!
-//! The digest of a part is a hash of its structure, so it is the same in all automata.
+//! The digest of a part is one of its structure, so it is the same in all automata and processes.
 
-use formalm_core::{Error, StateId, keyed_hash, memory_bytes};
+use formalm_core::{Error, StateId, digest, memory_bytes};
 use rustc_hash::FxHashMap;
 
 use crate::automaton::Automaton;
@@ -46,21 +46,27 @@ impl PartDigests {
 
     fn compute(&mut self, terms: &TermArena, id: TermId, limit: &mut Limit) -> Option<u128> {
         Some(match terms.get(id) {
-            TermNode::Epsilon => keyed_hash("epsilon"),
-            TermNode::Dawg(dawg) => keyed_hash(&("dawg", self.of_dawg(terms, *dawg, limit)?)),
+            TermNode::Epsilon => combined("epsilon", &[]),
+            TermNode::Full => combined("full", &[]),
+            TermNode::Dawg(dawg) => combined("dawg", &[self.of_dawg(terms, *dawg, limit)?]),
+            &TermNode::Custom(at) => {
+                let description = terms.recognizers.description(at)?;
+                combined("custom", &[digest(description.as_bytes())])
+            }
             &TermNode::Cat(head, tail) => {
                 let head = self.of_term(terms, head, limit)?;
-                keyed_hash(&("cat", head, self.of_term(terms, tail, limit)?))
+                combined("cat", &[head, self.of_term(terms, tail, limit)?])
             }
             TermNode::Alt(list) => {
                 let list = list.iter().map(|&one| self.of_term(terms, one, limit));
                 let mut list: Vec<u128> = list.collect::<Option<_>>()?;
                 // Numbers of terms, and so their order, differ between automata.
                 list.sort_unstable();
-                keyed_hash(&("alt", list))
+                combined("alt", &list)
             }
             &TermNode::Repeat { body, min, max, .. } => {
-                keyed_hash(&("repeat", self.of_term(terms, body, limit)?, min, max))
+                let body = self.of_term(terms, body, limit)?;
+                combined("repeat", &[body, u128::from(min), u128::from(max)])
             }
             _ => return None,
         })
@@ -71,15 +77,22 @@ impl PartDigests {
             return Some(known);
         }
         limit.enter()?;
-        let edges = terms.dawgs.edges(id).iter();
-        let edges =
-            edges.map(|&(low, high, child)| Some((low, high, self.of_dawg(terms, child, limit)?)));
-        let edges: Vec<(u8, u8, u128)> = edges.collect::<Option<_>>()?;
+        let mut parts = vec![u128::from(terms.dawgs.is_accepting(id))];
+        for &(low, high, child) in terms.dawgs.edges(id).iter() {
+            parts.extend([u128::from(low), u128::from(high), self.of_dawg(terms, child, limit)?]);
+        }
         limit.depth += 1;
-        let digest = keyed_hash(&(terms.dawgs.is_accepting(id), edges));
+        let digest = combined("words", &parts);
         self.dawgs.insert(id, digest);
         Some(digest)
     }
+}
+
+/// Returns the digest of a node of some kind, given its operands.
+fn combined(kind: &str, parts: &[u128]) -> u128 {
+    let mut description = kind.as_bytes().to_vec();
+    parts.iter().for_each(|part| description.extend_from_slice(&part.to_le_bytes()));
+    digest(&description)
 }
 
 /// The nodes and levels that a digest may still visit.
@@ -120,6 +133,15 @@ impl Automaton {
         let after = self.intern(core, tail)?;
         Ok(Some((digest, StateId::from_number(after))))
     }
+
+    /// Returns a digest of the structure of what is read on from a state, the same in all automata
+    /// and processes. States with equal ones read the same strings on. Returns `None` if what is
+    /// read is too large, or has operands without a digest.
+    pub fn structure(&self, state: StateId) -> Option<u128> {
+        let core = &mut *self.lock();
+        let mut limit = Limit { nodes: MAX_NODES, depth: MAX_DEPTH };
+        core.parts.of_term(&core.deriver.terms, core.index.term(state.number()), &mut limit)
+    }
 }
 
 #[cfg(test)]
@@ -149,6 +171,65 @@ mod tests {
         let (digits, _) = part("a[0-9]{2,5}b", "a1").unwrap();
         assert_eq!(digits, part("[0-9]{1,4}", "").unwrap().0);
         assert_ne!(digits, part("[0-9]{1,5}", "").unwrap().0);
+    }
+
+    /// Returns the structure after some text.
+    fn structure(pattern: &str, text: &str) -> Option<u128> {
+        let automaton = automaton(pattern);
+        let state = automaton.walk(automaton.start(), text.as_bytes()).unwrap().unwrap();
+        automaton.structure(state)
+    }
+
+    #[test]
+    fn structures_are_the_same_in_all_automata_and_processes() {
+        let date = structure("[0-9]{4}-[0-9]{2}-[0-9]{2}", "2024-").unwrap();
+        assert_eq!(date, 147_318_790_294_775_182_441_288_033_132_762_365_837);
+        assert_eq!(structure("x+[0-9]{2}-[0-9]{2}|y", "xx"), structure("x*[0-9]{2}-[0-9]{2}", "x"));
+        assert_eq!(structure("[0-9]{4}-[0-9]{2}-[0-9]{2}", "1999-"), Some(date));
+        assert_eq!(structure("(?:ab|ba)[0-9]{2}-[0-9]{2}", "ba"), Some(date));
+        assert_ne!(structure("[0-9]{4}-[0-9]{2}-[0-9]{2}", "1999-1"), Some(date));
+        assert_ne!(structure("a[0-9]{2}-[0-9]{1,2}", "a"), Some(date));
+        assert_eq!(structure("a(?!b).*", ""), None);
+    }
+
+    #[test]
+    fn recognizers_have_structures_by_their_names() {
+        use std::sync::Arc;
+
+        use crate::{Automaton, AutomatonLimits, CharRecognizer, Expression};
+
+        /// Strings of some number of `a`.
+        #[derive(Debug)]
+        struct Some(u32);
+
+        impl CharRecognizer for Some {
+            fn start(&self) -> u32 {
+                self.0
+            }
+
+            fn step(&self, left: u32, character: char) -> Option<u32> {
+                if character == 'a' { left.checked_sub(1) } else { None }
+            }
+
+            fn accepts_some_in_range(&self, _: u32, _: char, _: char) -> bool {
+                false
+            }
+
+            fn is_accepting(&self, left: u32) -> bool {
+                left == 0
+            }
+        }
+
+        let structure = |language: Expression, text: &str| {
+            let automaton = Automaton::new(&language, AutomatonLimits::default()).unwrap();
+            let state = automaton.walk(automaton.start(), text.as_bytes()).unwrap().unwrap();
+            automaton.structure(state)
+        };
+        let named = |count| Expression::named_custom("many a", Arc::new(Some(count)));
+        assert_eq!(structure(Expression::custom(Arc::new(Some(3))), ""), None);
+        let three = structure(named(3), "").unwrap();
+        assert_eq!(structure(named(5), "aa"), Option::Some(three));
+        assert_ne!(structure(named(5), "a"), Option::Some(three));
     }
 
     #[test]

@@ -155,7 +155,7 @@ fn prepare_part(
         }
         ExpressionNode::Lexeme(_)
         | ExpressionNode::Literals(_)
-        | ExpressionNode::Custom(_)
+        | ExpressionNode::Custom(..)
         | ExpressionNode::Complement(_)
         | ExpressionNode::Edits(..)
         | ExpressionNode::Rewrite { .. } => CaptureForm::Plain,

@@ -305,9 +305,20 @@ pub trait GrowingStates {
     }
 }
 
-/// The recognizers of an arena of terms: the originals, and the copies this arena extends.
+/// The recognizers of an arena of terms.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RecognizerTable(Vec<(Arc<dyn CharRecognizer>, Arc<dyn CharRecognizer>)>);
+pub(crate) struct RecognizerTable(Vec<TableEntry>);
+
+/// A recognizer of an arena of terms.
+#[derive(Clone, Debug)]
+struct TableEntry {
+    /// The original.
+    given: Arc<dyn CharRecognizer>,
+    /// The copy that the arena extends.
+    grown: Arc<dyn CharRecognizer>,
+    /// The name that it has in all processes.
+    name: Option<&'static str>,
+}
 
 /// A position in a recognizer's input, possibly inside a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -339,7 +350,14 @@ pub(crate) const ANY_CHAR: u32 = u32::MAX;
 
 impl RecognizerTable {
     fn of(&self, at: RecognizerPosition) -> &dyn CharRecognizer {
-        &*self.0[at.recognizer as usize].1
+        &*self.0[at.recognizer as usize].grown
+    }
+
+    /// Returns a description of what is read on from a position that holds in all processes.
+    pub(crate) fn description(&self, at: RecognizerPosition) -> Option<String> {
+        let name = self.0[at.recognizer as usize].name?;
+        let RecognizerPosition { state, left, bits, least, .. } = at;
+        Some(format!("{name} {state} {left} {bits} {least}"))
     }
 
     /// Returns the recognizer's bounds on lengths.
@@ -348,14 +366,19 @@ impl RecognizerTable {
     }
 
     /// Returns the position before the first character; a recognizer is added when it is new.
-    pub(crate) fn start(&mut self, recognizer: &Arc<dyn CharRecognizer>) -> RecognizerPosition {
+    pub(crate) fn start(
+        &mut self,
+        recognizer: &Arc<dyn CharRecognizer>,
+        name: Option<&'static str>,
+    ) -> RecognizerPosition {
         let list = &mut self.0;
-        let known = list.iter().position(|(given, _)| Arc::ptr_eq(given, recognizer));
+        let known = list.iter().position(|entry| Arc::ptr_eq(&entry.given, recognizer));
         let which = known.unwrap_or_else(|| {
-            list.push(with_independent_copy(&(Arc::clone(recognizer), Arc::clone(recognizer))));
+            let [given, grown] = [(); 2].map(|()| Arc::clone(recognizer));
+            list.push(TableEntry { given, grown, name }.with_independent_copy());
             list.len() - 1
         });
-        let (state, recognizer) = (list[which].1.start(), which as u32);
+        let (state, recognizer) = (list[which].grown.start(), which as u32);
         RecognizerPosition { recognizer, state, left: 0, bits: 0, least: 0 }
     }
 
@@ -364,7 +387,7 @@ impl RecognizerTable {
         &self,
         at: RecognizerPosition,
     ) -> Option<(Arc<dyn CharRecognizer>, RepresentativeState<u32>)> {
-        let (given, grown) = &self.0[at.recognizer as usize];
+        let TableEntry { given, grown, .. } = &self.0[at.recognizer as usize];
         if !at.is_char_boundary() {
             return None;
         }
@@ -415,14 +438,15 @@ impl RecognizerTable {
 
     /// Returns `true` if a recognizer has more states than are worth keeping.
     pub(crate) fn has_many_states(&self) -> bool {
-        self.0.iter().any(|(given, _)| independent_copy(given).is_some())
+        self.0.iter().any(|entry| independent_copy(&entry.given).is_some())
     }
 
     /// Returns independent recognizers with the states known so far, or `None` if none of them has
     /// more states than are worth keeping.
     pub(crate) fn independent_copy(&self) -> Option<RecognizerTable> {
-        self.has_many_states()
-            .then(|| RecognizerTable(self.0.iter().map(with_independent_copy).collect()))
+        self.has_many_states().then(|| {
+            RecognizerTable(self.0.iter().map(TableEntry::with_independent_copy).collect())
+        })
     }
 
     /// Returns how often any of them lost its states.
@@ -430,7 +454,7 @@ impl RecognizerTable {
         let losses = |one: &Arc<dyn CharRecognizer>| {
             one.growing_states().map_or(0, |states| states.losses())
         };
-        self.0.iter().map(|(given, grown)| losses(given) + losses(grown)).sum()
+        self.0.iter().map(|entry| losses(&entry.given) + losses(&entry.grown)).sum()
     }
 
     /// Returns the bytes around `byte` with the same residual.
@@ -506,11 +530,12 @@ impl RecognizerTable {
     }
 }
 
-/// Pairs the original recognizer with an independent copy of the arena's one.
-fn with_independent_copy(
-    (given, grown): &(Arc<dyn CharRecognizer>, Arc<dyn CharRecognizer>),
-) -> (Arc<dyn CharRecognizer>, Arc<dyn CharRecognizer>) {
-    (Arc::clone(given), independent_copy(grown).unwrap_or_else(|| Arc::clone(grown)))
+impl TableEntry {
+    /// Returns the original recognizer with an independent copy of the arena's one.
+    fn with_independent_copy(&self) -> TableEntry {
+        let grown = independent_copy(&self.grown).unwrap_or_else(|| Arc::clone(&self.grown));
+        TableEntry { given: Arc::clone(&self.given), grown, name: self.name }
+    }
 }
 
 fn independent_copy(recognizer: &Arc<dyn CharRecognizer>) -> Option<Arc<dyn CharRecognizer>> {

@@ -77,12 +77,12 @@ impl ExpressionLowering {
                 let check = || check_deadline().map_err(|_| BudgetExhausted);
                 self.deriver.terms.literals_checked(list.clone(), check)?
             }
-            ExpressionNode::Custom(recognizer) => {
+            ExpressionNode::Custom(recognizer, name) => {
                 let terms = &mut self.deriver.terms;
                 // Intersected with a recognizer's language, the language of all strings is no
                 // condition.
                 terms.any_string();
-                let start = terms.recognizers.start(recognizer);
+                let start = terms.recognizers.start(recognizer, *name);
                 terms.intern(TermNode::Custom(start))
             }
             ExpressionNode::Union(list) => {

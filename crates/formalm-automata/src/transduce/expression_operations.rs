@@ -84,7 +84,7 @@ impl Expression {
             ExpressionNode::Literals(list) => {
                 Ok(Expression::literals(list.iter().map(|text| reversed_text(text)).collect()))
             }
-            ExpressionNode::Custom(_) => Err(refused(
+            ExpressionNode::Custom(..) => Err(refused(
                 "a language with a custom reader can be read in one direction only",
                 "reverse the other parts before combining them with it",
             )),

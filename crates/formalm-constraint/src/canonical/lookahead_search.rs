@@ -14,7 +14,9 @@ use super::excluded_members::{ExcludedMembers, excluded_members};
 use super::fewest_tokens::{FewestQuery, FewestTokens};
 use super::joint_targets::TokenChoice;
 use super::liveness::Liveness;
-use super::part_interiors::{Explored, PartPreparation, explore, states_after};
+use super::part_interiors::{
+    Explored, NamedPart, PartPreparation, explore, explore_named, states_after,
+};
 use super::part_masks::PartMasks;
 use super::part_signatures::PartSignatures;
 use super::product::Product;
@@ -199,25 +201,10 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         {
             return Ok(false);
         }
-        // Reading the table of a part takes longer than a mask.
-        let live_bytes = context.machine.live_bytes(state)?;
         let library = context.encoder.part_library();
-        if !library.may_contain(live_bytes, MAX_EXITS) {
-            if context.keys.part(state)?.is_some() {
-                library.count_missed();
-            }
-            return Ok(false);
-        }
-        let Some((table, class)) = shared.place(context, state)? else { return Ok(false) };
-        let boundaries = splitter_state.boundaries;
-        let key = PartPositionKey { name: table.name(class), boundaries };
+        let Some((name, exits)) = name_and_exits(context, state, shared)? else { return Ok(false) };
+        let key = PartPositionKey { name, boundaries: splitter_state.boundaries };
         let Some(part) = library.get(&key) else { return Ok(false) };
-        let mut exits = ByteSet::default();
-        if table.may_end(class) {
-            let read = table.bytes(class);
-            let exit = |byte: &u8| !read.contains(*byte);
-            live_bytes.iter().filter(exit).for_each(|byte| exits.insert(byte));
-        }
         if exits.len() > MAX_EXITS {
             return Ok(false);
         }
@@ -241,11 +228,15 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         if !shares_parts(context) {
             return Ok(0);
         }
-        let Explored::Part(part) = explore(context, state)? else { return Ok(0) };
-        let Some(&(_, class)) = part.classes.first() else { return Ok(0) };
         let (vocabulary, encoder) = (context.vocabulary, context.encoder);
         let states = texts.iter().flat_map(|text| states_after(encoder, text));
-        PartPreparation::new(&part.table, vocabulary, encoder).prepare(class, states)
+        if let Some(NamedPart { table, class, names }) = explore_named(context, state)? {
+            let part = (&table, Some(names));
+            return PartPreparation::new(part, vocabulary, encoder).prepare(class, states);
+        }
+        let Explored::Part(part) = explore(context, state)? else { return Ok(0) };
+        let Some(&(_, class)) = part.classes.first() else { return Ok(0) };
+        PartPreparation::new((&part.table, None), vocabulary, encoder).prepare(class, states)
     }
 
     /// Returns a query for the fewest tokens from an element of the lookahead machine.
@@ -361,4 +352,33 @@ fn shares_parts<K: MaskClasses>(context: ProductContext<'_, K>) -> bool {
         && context.special.is_empty()
         && context.encoder.is_merging()
         && !context.encoder.has_open_pieces()
+}
+
+/// Returns the name of a position inside a part, and the bytes with which tokens leave the part at
+/// once. Returns `None` if no part with this name was prepared.
+fn name_and_exits<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    state: StateId,
+    shared: &PartMasks,
+) -> Result<Option<(u128, ByteSet)>, Error> {
+    if let Some(name) = context.keys.part_name(state)? {
+        return Ok(Some((name, ByteSet::default())));
+    }
+    // Reading the table of a part takes longer than a mask.
+    let live_bytes = context.machine.live_bytes(state)?;
+    let library = context.encoder.part_library();
+    if !library.may_contain(live_bytes, MAX_EXITS) {
+        if context.keys.part(state)?.is_some() {
+            library.count_missed();
+        }
+        return Ok(None);
+    }
+    let Some((table, class)) = shared.place(context, state)? else { return Ok(None) };
+    let mut exits = ByteSet::default();
+    if table.may_end(class) {
+        let read = table.bytes(class);
+        let exit = |byte: &u8| !read.contains(*byte);
+        live_bytes.iter().filter(exit).for_each(|byte| exits.insert(byte));
+    }
+    Ok(Some((table.name(class), exits)))
 }

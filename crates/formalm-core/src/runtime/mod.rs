@@ -5,11 +5,12 @@
 //!                    step_meter (steps)
 //!  survives a fork   fork_safe_mutex, set_once, pool
 //!  keeps values      append_vec (lock-free), lru_cache
-//!  tells them apart  keyed_hash
+//!  tells them apart  keyed_hash (in this process), digest (in all)
 //! ```
 
 mod append_vec;
 pub mod deadline;
+mod digest;
 mod fork_safe_mutex;
 pub mod interrupt;
 mod interrupt_check;
@@ -22,6 +23,7 @@ mod step_budget;
 mod step_meter;
 
 pub use append_vec::AppendVec;
+pub use digest::digest;
 pub use fork_safe_mutex::{ForkCheck, ForkSafeMutex};
 pub use interrupt_check::InterruptCheck;
 pub use keyed_hash::keyed_hash;

@@ -155,6 +155,17 @@ pub trait MemberEnds: StateClasses {
     fn part(&self, _state: StateId) -> Result<Option<PartPosition>, Error> {
         Ok(None)
     }
+
+    /// Returns the name of what may follow inside the part that a state is inside of, if the part
+    /// reads its own last byte. In all processes, positions with equal names allow the same strings
+    /// up to that byte.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn part_name(&self, _state: StateId) -> Result<Option<u128>, Error> {
+        Ok(None)
+    }
 }
 
 /// A position inside a part of the input that is read independently of what surrounds it.

@@ -120,7 +120,8 @@ fn time() -> String {
 
 /// RFC 3339 `full-time` with leap seconds, which are at 23:59:60 in UTC.
 fn time_or_leap_second() -> Result<Expression, Error> {
-    Expression::union(vec![whole_pattern(&time())?, Expression::custom(Arc::new(LeapSeconds))])
+    let leap_seconds = Expression::named_custom("leap seconds", Arc::new(LeapSeconds));
+    Expression::union(vec![whole_pattern(&time())?, leap_seconds])
 }
 
 /// RFC 3339 `date-time` with leap seconds.

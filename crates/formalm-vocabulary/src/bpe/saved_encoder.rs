@@ -458,7 +458,7 @@ mod tests {
             let tokens = PartTokens { settled, unsettled: [group(true), group(false)].into() };
             let key = PartPositionKey { name, boundaries: start };
             let first_bytes = (ByteSet::default(), name == 7);
-            assert!(encoder.parts.insert(key, first_bytes, tokens));
+            assert!(encoder.parts.insert(&[key], Some(first_bytes), tokens));
         }
         (vocabulary, encoder)
     }

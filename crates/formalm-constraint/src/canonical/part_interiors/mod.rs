@@ -17,6 +17,7 @@ mod part_table;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use formalm_core::Error;
@@ -28,25 +29,87 @@ use formalm_vocabulary::bpe::{
 };
 use formalm_vocabulary::normalization::FilterState;
 use formalm_vocabulary::unigram::OpenPiecesTable;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use self::part_reader::{PartReader, ReaderState};
 use self::part_table::{END, PartTable};
-pub(crate) use self::part_table::{Explored, ExploredPart, PartPlace, explore};
+pub(crate) use self::part_table::{
+    Explored, ExploredPart, NamedPart, PartPlace, explore, explore_named,
+};
 use super::joint_targets::{JointTarget, TokenChoice, TokenSources, tokens};
 use super::language_targets::LanguageTargetCache;
 use super::{ProductContext, TextBegin};
 use crate::mask::patch;
 
-/// Maximum number of positions that are prepared of one part. Chosen, not measured.
+/// Maximum number of positions that are prepared of one part, those first that few tokens lead to.
+/// Chosen, not measured.
 const MAX_POSITIONS: usize = 4096;
 
 /// A position to prepare, not after pieces of a whole token: the class and the state of the splitter.
 type PreparedPosition = (u32, BoundaryState);
 
+/// The tokens of a position as they are found: settled or not by one character after them.
+struct FoundTokens {
+    settled: [TokenSet; 2],
+    /// The others, with the position between characters that they lead to inside the part, if any.
+    unsettled: Vec<(Option<PreparedPosition>, Group)>,
+    /// The positions between characters that tokens lead to.
+    reached: Vec<PreparedPosition>,
+}
+
+impl FoundTokens {
+    fn next_tokens(&self) -> Option<NextTokens> {
+        let groups = self.unsettled.iter().map(|(_, group)| (group.begins, &group.tokens));
+        NextTokens::few([&self.settled[0], &self.settled[1]], groups)
+    }
+}
+
+/// The tokens that continue a pre-token at a position.
+struct NextTokens {
+    /// `true` if others may begin one.
+    may_begin: bool,
+    settled: Vec<u32>,
+    others: Vec<u32>,
+}
+
+impl NextTokens {
+    /// Returns `None` if the tokens are many.
+    fn few<'a>(
+        settled: [&TokenSet; 2],
+        unsettled: impl Iterator<Item = (bool, &'a TokenSet)>,
+    ) -> Option<NextTokens> {
+        let [TokenSet::List(inside), begins] = settled else { return None };
+        let (mut may_begin, mut others) = (!begins.is_empty(), Vec::new());
+        for (begins, tokens) in unsettled {
+            let TokenSet::List(list) = tokens else { return None };
+            match begins {
+                true => may_begin = true,
+                false => others.extend_from_slice(list),
+            }
+        }
+        Some(NextTokens { may_begin, settled: inside.clone(), others })
+    }
+}
+
+/// Returns the tokens that continue a pre-token at a prepared position, if they are few.
+fn next_tokens(tokens: &PartTokens) -> Option<NextTokens> {
+    let groups = tokens.unsettled.iter().map(|group| (group.begins, &*group.tokens));
+    NextTokens::few([&tokens.settled[0], &tokens.settled[1]], groups)
+}
+
+/// Tokens that lead to one state, see [`UnsettledTokens`].
+struct Group {
+    begins: bool,
+    boundaries: BoundaryState,
+    pretoken: PretokenState,
+    tokens: TokenSet,
+}
+
 /// Prepares the positions of one part.
 pub(crate) struct PartPreparation<'a> {
     table: Arc<PartTable>,
+    /// The names of each class, if the machine names them.
+    names: Option<Vec<Vec<u128>>>,
     keys: IdentityClasses<PartReader>,
     vocabulary: &'a Vocabulary,
     encoder: &'a BpeEncoder,
@@ -59,12 +122,13 @@ pub(crate) struct PartPreparation<'a> {
 impl<'a> PartPreparation<'a> {
     /// Creates a preparation in which nothing is known.
     pub(crate) fn new(
-        table: &Arc<PartTable>,
+        (table, names): (&Arc<PartTable>, Option<Vec<Vec<u128>>>),
         vocabulary: &'a Vocabulary,
         encoder: &'a BpeEncoder,
     ) -> PartPreparation<'a> {
         PartPreparation {
             table: Arc::clone(table),
+            names,
             keys: IdentityClasses::new(Arc::new(PartReader::new(Arc::clone(table)))),
             vocabulary,
             encoder,
@@ -86,32 +150,125 @@ impl<'a> PartPreparation<'a> {
         begin: impl IntoIterator<Item = BoundaryState>,
     ) -> Result<usize, Error> {
         let library: &PartLibrary = self.encoder.part_library();
-        let mut pending: Vec<PreparedPosition> =
-            begin.into_iter().map(|state| (class, state)).collect();
-        let mut seen: FxHashSet<PreparedPosition> = pending.iter().copied().collect();
+        let found = self.find(class, begin)?;
+        let index: FxHashMap<PreparedPosition, usize> =
+            found.iter().enumerate().map(|(at, &(position, _))| (position, at)).collect();
+        let after = |next: PreparedPosition| match index.get(&next) {
+            Some(&at) => found[at].1.next_tokens(),
+            None => next_tokens(&*library.peek(self.keys_of(next).first()?)?),
+        };
         let mut count = 0;
-        while let Some((class, boundaries)) = pending.pop() {
-            let key = PartPositionKey { name: self.table.name(class), boundaries };
-            // Where the part can only end, nothing is inside.
-            if library.contains(&key) || self.table.bytes(class).is_empty() {
-                continue;
-            }
-            let (tokens, reached) = self.position((class, boundaries))?;
-            let first_bytes = (self.table.bytes(class), self.table.may_end(class));
-            if count == MAX_POSITIONS || !library.insert(key, first_bytes, tokens) {
+        for (position, tokens) in &found {
+            let mut keys = self.keys_of(*position);
+            keys.retain(|key| !library.contains(key));
+            // Positions that machines name are found by their names alone.
+            let first_bytes = match self.names {
+                Some(_) => None,
+                None => Some((self.table.bytes(position.0), self.table.may_end(position.0))),
+            };
+            if !library.insert(&keys, first_bytes, self.settled_by_next(tokens, after)) {
                 break;
             }
-            count += 1;
-            pending.extend(reached.into_iter().filter(|&next| seen.insert(next)));
+            count += keys.len();
         }
         Ok(count)
     }
 
-    /// Returns the tokens at a position, and the positions between characters that they lead to.
-    fn position(
+    /// Returns the names of a position, with the state of the splitter.
+    fn keys_of(&self, (class, boundaries): PreparedPosition) -> Vec<PartPositionKey> {
+        let names = match &self.names {
+            Some(names) => names[class as usize].clone(),
+            None => vec![self.table.name(class)],
+        };
+        names.into_iter().map(|name| PartPositionKey { name, boundaries }).collect()
+    }
+
+    /// Finds the tokens of the positions that tokens lead to, if these are not prepared.
+    fn find(
         &mut self,
-        (class, boundaries): PreparedPosition,
-    ) -> Result<(PartTokens, Vec<PreparedPosition>), Error> {
+        class: u32,
+        begin: impl IntoIterator<Item = BoundaryState>,
+    ) -> Result<Vec<(PreparedPosition, FoundTokens)>, Error> {
+        let mut others: VecDeque<PreparedPosition> =
+            begin.into_iter().map(|state| (class, state)).collect();
+        // Positions that several lead to, and what follows them, come before the others.
+        let mut first: VecDeque<PreparedPosition> = VecDeque::new();
+        let mut is_done: FxHashMap<PreparedPosition, bool> =
+            others.iter().map(|&position| (position, false)).collect();
+        let mut found = Vec::new();
+        while found.len() < MAX_POSITIONS {
+            let next = first.pop_front().map(|position| (position, true));
+            let next = next.or_else(|| others.pop_front().map(|position| (position, false)));
+            let Some((position, is_first)) = next else { break };
+            if is_done.insert(position, true) == Some(true) {
+                continue;
+            }
+            let keys = self.keys_of(position);
+            let is_known = keys.iter().all(|key| self.encoder.part_library().contains(key));
+            // Where the part can only end, nothing is inside.
+            if is_known || self.table.bytes(position.0).is_empty() {
+                continue;
+            }
+            let tokens = self.position(position)?;
+            for &next in &tokens.reached {
+                match is_done.get(&next) {
+                    None if !is_first => others.push_back(next),
+                    None | Some(false) => first.push_back(next),
+                    Some(true) => {}
+                }
+                is_done.entry(next).or_insert(false);
+            }
+            found.push((position, tokens));
+        }
+        Ok(found)
+    }
+
+    /// Returns the tokens of a position. Where one more token decides, tokens that are unsettled are
+    /// settled or left out. `after` returns the tokens of other positions.
+    fn settled_by_next(
+        &self,
+        tokens: &FoundTokens,
+        after: impl Fn(PreparedPosition) -> Option<NextTokens>,
+    ) -> PartTokens {
+        let mut newly_settled = [Vec::new(), Vec::new()];
+        let mut unsettled = Vec::new();
+        for (next, group) in &tokens.unsettled {
+            let mut open = group.tokens.clone();
+            let next = next.filter(|_| group.pretoken == PretokenState::PLAIN);
+            // Tokens that leave a part at once are not among those after it.
+            let may_leave = next.is_some_and(|(class, _)| self.table.may_end(class));
+            if let Some(NextTokens { may_begin, settled, others }) = next.and_then(&after) {
+                let mut list = open.into_list();
+                list.retain(|&token| {
+                    let follows = |&next: &u32| self.encoder.may_follow(token, next);
+                    let is_settled = settled.iter().any(follows);
+                    if is_settled {
+                        newly_settled[usize::from(group.begins)].push(token);
+                    }
+                    !is_settled && (may_leave || may_begin || others.iter().any(follows))
+                });
+                open = TokenSet::List(list);
+            }
+            if !open.is_empty() {
+                let Group { begins, boundaries, pretoken, .. } = *group;
+                let tokens = Arc::new(open);
+                unsettled.push(Arc::new(UnsettledTokens { begins, boundaries, pretoken, tokens }));
+            }
+        }
+        let words = self.vocabulary.len().div_ceil(32);
+        let [inside, begins] = newly_settled;
+        let settled = [(&tokens.settled[0], inside), (&tokens.settled[1], begins)];
+        let settled = settled.map(|(known, more)| {
+            let mut all = vec![0; words];
+            known.add_to(&mut all);
+            patch(&mut all, &more, &[]);
+            Arc::new(TokenSet::from_words(all))
+        });
+        PartTokens { settled, unsettled: unsettled.into() }
+    }
+
+    /// Returns the tokens at a position.
+    fn position(&mut self, (class, boundaries): PreparedPosition) -> Result<FoundTokens, Error> {
         let pretoken = PretokenState::PLAIN;
         let reader = Arc::clone(self.keys.machine());
         let words = self.vocabulary.len().div_ceil(32);
@@ -137,23 +294,26 @@ impl<'a> PartPreparation<'a> {
             for (target, tokens) in tokens(context, sources, from, boundary, TokenChoice::All)? {
                 let boundaries = target.splitter_state.boundaries;
                 let mut open = tokens.into_set();
-                if let ReaderState::Inside(class) = reader.meaning(target.state) {
-                    let next = (class, boundaries);
+                let mut next = None;
+                if let ReaderState::Inside(class) = reader.meaning(target.state)
+                    && !self.table.is_unread(class)
+                {
+                    let reached_here = (class, boundaries);
                     if self.encoder.splitter().is_between_characters(target.splitter_state) {
-                        reached.push(next);
+                        reached.push(reached_here);
+                        next = Some(reached_here);
                     }
                     let settled = &mut settled[usize::from(begins)];
-                    open = self.settle((next, target.pretoken), open, settled);
+                    open = self.settle((reached_here, target.pretoken), open, settled);
                 }
                 if !open.is_empty() {
-                    let (pretoken, tokens) = (target.pretoken, Arc::new(open));
-                    let group = UnsettledTokens { begins, boundaries, pretoken, tokens };
-                    unsettled.push(Arc::new(group));
+                    let (pretoken, tokens) = (target.pretoken, open);
+                    unsettled.push((next, Group { begins, boundaries, pretoken, tokens }));
                 }
             }
         }
-        let settled = settled.map(|words| Arc::new(TokenSet::from_words(words)));
-        Ok((PartTokens { settled, unsettled: unsettled.into() }, reached))
+        let settled = settled.map(TokenSet::from_words);
+        Ok(FoundTokens { settled, unsettled, reached })
     }
 
     /// Sets the tokens that lead to a position and after which text of the part follows. Returns
@@ -198,7 +358,8 @@ impl<'a> PartPreparation<'a> {
         let splitter = self.encoder.splitter();
         let state = splitter_state(boundaries);
         let opens = |byte: u8| {
-            let is_inside = self.table.step(class, byte).is_some_and(|next| next != END);
+            let next = self.table.step(class, byte).filter(|&next| next != END);
+            let is_inside = next.is_some_and(|next| !self.table.is_unread(next));
             is_inside
                 && [Boundary::Pretoken, Boundary::Added].into_iter().any(|boundary| {
                     let next = splitter.step(state, byte, boundary);
@@ -219,7 +380,8 @@ impl<'a> PartPreparation<'a> {
         let encoder = self.encoder;
         let mut found = Vec::new();
         for byte in 0x80..=0xbf {
-            let Some(class) = self.table.step(class, byte).filter(|&next| next != END) else {
+            let next = self.table.step(class, byte).filter(|&next| next != END);
+            let Some(class) = next.filter(|&next| !self.table.is_unread(next)) else {
                 continue;
             };
             let Some((token, next)) = self.byte_token(boundaries, byte) else { continue };

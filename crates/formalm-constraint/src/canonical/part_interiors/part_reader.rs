@@ -19,6 +19,8 @@ pub(super) enum ReaderState {
     Inside(u32),
     /// The bytes read since the part ended.
     After(Box<[u8]>),
+    /// The bytes read since a class that was left unread.
+    Beyond(u32, Box<[u8]>),
 }
 
 /// The machine. It has no members: it only tells where tokens lead.
@@ -62,6 +64,12 @@ impl LazyDfa for PartReader {
     fn step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let from = self.meaning(state);
         let next = match &from {
+            ReaderState::Inside(class) if self.table.is_unread(*class) => {
+                Some(ReaderState::Beyond(*class, [byte].into()))
+            }
+            ReaderState::Beyond(class, read) => {
+                Some(ReaderState::Beyond(*class, [&read[..], &[byte]].concat().into()))
+            }
             ReaderState::Begin(class) | ReaderState::Inside(class) => {
                 match self.table.step(*class, byte) {
                     Some(END) => Some(ReaderState::After(Box::default())),
@@ -93,7 +101,11 @@ impl LazyDfa for PartReader {
         };
         Ok(match self.meaning(state) {
             ReaderState::Begin(class) => self.table.bytes(class),
-            ReaderState::Inside(class) if !self.table.may_end(class) => self.table.bytes(class),
+            ReaderState::Inside(class)
+                if !self.table.may_end(class) && !self.table.is_unread(class) =>
+            {
+                self.table.bytes(class)
+            }
             _ => all(),
         })
     }

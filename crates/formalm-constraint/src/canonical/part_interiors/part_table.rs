@@ -12,19 +12,22 @@
 //! that does not hold, for example because a repetition is followed by what it could also read, has
 //! no table.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use formalm_core::{ByteSet, Error, LazyDfa, ReadingHints, Renewal, SetOnce, StateId};
+use formalm_core::{ByteSet, Error, LazyDfa, ReadingHints, Renewal, SetOnce, StateId, digest};
 use formalm_machines::MaskClasses;
-use formalm_vocabulary::bpe::PartLibrary;
 use rustc_hash::FxHashMap;
 
 use crate::canonical::ProductContext;
 
-/// Maximum number of positions of a part. A UUID has 37, an e-mail address 336, and a time of day
-/// thousands, because leap seconds depend on the offset. To find that there are more than 512 takes
-/// 4 ms, which no mask is worth.
+/// Maximum number of positions of a part that is read for a mask. To find that there are more than
+/// 512 takes 4 ms, which no mask is worth.
 const MAX_POSITIONS: usize = 128;
+
+/// Number of positions that are read to prepare a part. An e-mail address has 336, and a time of day
+/// thousands, because leap seconds depend on the offset.
+const MAX_PREPARED_POSITIONS: usize = 4096;
 
 /// Number of bytes up to which each is read by itself. Chosen, not measured.
 const MAX_SINGLE_BYTES: usize = 48;
@@ -39,11 +42,13 @@ const DEAD: u32 = u32::MAX - 1;
 type Edges = Box<[(u8, u8, u32)]>;
 
 /// Positions with equal futures.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct PartClass {
     /// `true` if the part may end here, before any byte that it does not read.
     may_end: bool,
     edges: Edges,
+    /// `true` if the position was left unread. It is alone in its class.
+    is_unread: bool,
 }
 
 /// The minimal automaton of a part.
@@ -76,6 +81,11 @@ pub(crate) struct ExploredPart {
 }
 
 impl PartTable {
+    fn new(classes: Vec<PartClass>) -> PartTable {
+        let names = classes.iter().map(|_| SetOnce::new()).collect();
+        PartTable { classes, names }
+    }
+
     /// Returns the class, or [`END`], after a byte.
     pub(super) fn step(&self, class: u32, byte: u8) -> Option<u32> {
         let edges = &self.classes[class as usize].edges;
@@ -86,6 +96,11 @@ impl PartTable {
     /// Returns `true` if the part may end in a class, before any byte that it does not read.
     pub(crate) fn may_end(&self, class: u32) -> bool {
         self.classes[class as usize].may_end
+    }
+
+    /// Returns `true` if a class was left unread.
+    pub(super) fn is_unread(&self, class: u32) -> bool {
+        self.classes[class as usize].is_unread
     }
 
     /// Returns the bytes that a class reads.
@@ -106,7 +121,7 @@ impl PartTable {
             let mut description = Vec::new();
             let mut at = 0;
             while let Some(&here) = order.get(at) {
-                let PartClass { may_end, edges } = &self.classes[here as usize];
+                let PartClass { may_end, edges, .. } = &self.classes[here as usize];
                 description.push(u8::from(*may_end));
                 description.extend_from_slice(&(edges.len() as u32).to_le_bytes());
                 for &(low, high, target) in edges {
@@ -123,7 +138,7 @@ impl PartTable {
                 }
                 at += 1;
             }
-            PartLibrary::name_of(&description)
+            digest(&description)
         })
     }
 
@@ -134,21 +149,73 @@ impl PartTable {
     }
 }
 
+/// A part of which the positions are named by the machine, see `MemberEnds::part_name`.
+#[derive(Debug)]
+pub(crate) struct NamedPart {
+    pub(crate) table: Arc<PartTable>,
+    /// The class of the state.
+    pub(crate) class: u32,
+    /// The names of each class.
+    pub(crate) names: Vec<Vec<u128>>,
+}
+
+/// Reads the table of the part that a state is inside of, as far as there is room. Returns `None` if
+/// the machine does not name its positions.
+pub(crate) fn explore_named<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    state: StateId,
+) -> Result<Option<NamedPart>, Error> {
+    if context.keys.part_name(state)?.is_none() {
+        return Ok(None);
+    }
+    let Some(mut walk) = PartWalk::new(context, state)? else { return Ok(None) };
+    let mut read: Vec<Option<PartClass>> = vec![None];
+    // Positions that several lead to, and what follows them, are read before the others.
+    let (mut first, mut others) = (VecDeque::new(), VecDeque::from([0]));
+    for _ in 0..MAX_PREPARED_POSITIONS {
+        let next = first.pop_front().map(|at| (at, true));
+        let Some((at, is_first)) = next.or_else(|| others.pop_front().map(|at| (at, false))) else {
+            break;
+        };
+        if read[at].is_some() {
+            continue;
+        }
+        if !context.machine.has_room(walk.positions.len()) {
+            break;
+        }
+        let known = walk.positions.len();
+        let Some(class) = walk.read(walk.positions[at])? else { return Ok(None) };
+        read.resize_with(walk.positions.len(), || None);
+        let queue = if is_first { &mut first } else { &mut others };
+        queue.extend(known..read.len());
+        let again = class.edges.iter().map(|edge| edge.2 as usize);
+        first.extend(again.filter(|&next| next < known && read[next].is_none()));
+        read[at] = Some(class);
+    }
+    let unread = || PartClass { may_end: false, edges: Edges::default(), is_unread: true };
+    let classes: Vec<PartClass> =
+        read.into_iter().map(|class| class.unwrap_or_else(unread)).collect();
+    let (classes, class_of) = minimized(&classes);
+    let mut names = vec![Vec::new(); classes.len()];
+    for (position, &class) in walk.positions.iter().zip(&class_of) {
+        let is_named = position.digest.is_some() && !classes[class as usize].is_unread;
+        if is_named && let Some(name) = context.keys.part_name(position.state)? {
+            names[class as usize].push(name);
+        }
+    }
+    let class = class_of.first().copied().unwrap_or(0);
+    let table = Arc::new(PartTable::new(classes));
+    Ok(Some(NamedPart { table, class, names }))
+}
+
 /// Reads the table of the part that a state is inside of.
 pub(crate) fn explore<K: MaskClasses>(
     context: ProductContext<'_, K>,
     state: StateId,
 ) -> Result<Explored, Error> {
-    let Some(part) = context.keys.part(state)? else { return Ok(Explored::Nothing(Vec::new())) };
-    let mut walk = PartWalk {
-        context,
-        after: part.after,
-        live_after: context.machine.live_bytes(part.after)?,
-        ends_after: context.machine.is_accepting(part.after)?,
-        positions: Vec::new(),
-        index: FxHashMap::default(),
+    let Some(mut walk) = PartWalk::new(context, state)? else {
+        return Ok(Explored::Nothing(Vec::new()));
     };
-    walk.position(state, Some(part.digest), 0);
     let mut classes = Vec::new();
     while let Some(&position) = walk.positions.get(classes.len()) {
         let is_large = walk.positions.len() > MAX_POSITIONS;
@@ -164,9 +231,8 @@ pub(crate) fn explore<K: MaskClasses>(
     let (classes, class_of) = minimized(&classes);
     let named = walk.positions.iter().zip(class_of);
     let named = named.filter_map(|(position, class)| Some((position.digest?, class)));
-    let names = classes.iter().map(|_| SetOnce::new()).collect();
     Ok(Explored::Part(ExploredPart {
-        table: Arc::new(PartTable { classes, names }),
+        table: Arc::new(PartTable::new(classes)),
         classes: named.collect(),
         is_delimited,
     }))
@@ -192,7 +258,25 @@ struct PartWalk<'a, K: MaskClasses> {
     index: FxHashMap<u32, u32>,
 }
 
-impl<K: MaskClasses> PartWalk<'_, K> {
+impl<'a, K: MaskClasses> PartWalk<'a, K> {
+    /// Returns a walk from a state inside a part.
+    fn new(
+        context: ProductContext<'a, K>,
+        state: StateId,
+    ) -> Result<Option<PartWalk<'a, K>>, Error> {
+        let Some(part) = context.keys.part(state)? else { return Ok(None) };
+        let mut walk = PartWalk {
+            context,
+            after: part.after,
+            live_after: context.machine.live_bytes(part.after)?,
+            ends_after: context.machine.is_accepting(part.after)?,
+            positions: Vec::new(),
+            index: FxHashMap::default(),
+        };
+        walk.position(state, Some(part.digest), 0);
+        Ok(Some(walk))
+    }
+
     fn position(&mut self, state: StateId, digest: Option<u128>, inside: u8) -> u32 {
         let PartWalk { positions, index, .. } = self;
         *index.entry(state.number()).or_insert_with(|| {
@@ -277,7 +361,7 @@ impl<K: MaskClasses> PartWalk<'_, K> {
                 }
             }
         }
-        Ok(Some(PartClass { may_end, edges: ranges(&targets) }))
+        Ok(Some(PartClass { may_end, edges: ranges(&targets), is_unread: false }))
     }
 }
 
@@ -297,8 +381,12 @@ fn ranges(targets: &[u32; 256]) -> Edges {
 
 /// Merges positions with equal futures. Returns the classes, and the class of each position.
 fn minimized(positions: &[PartClass]) -> (Vec<PartClass>, Vec<u32>) {
-    let mut class_of = vec![0u32; positions.len()];
     let mut count = 0;
+    let mut class_of: Vec<u32> = Vec::with_capacity(positions.len());
+    for position in positions {
+        count += usize::from(position.is_unread);
+        class_of.push(if position.is_unread { count as u32 } else { 0 });
+    }
     loop {
         let mut known: FxHashMap<(u32, bool, Edges), u32> = FxHashMap::default();
         let refined: Vec<u32> = positions
@@ -320,7 +408,7 @@ fn minimized(positions: &[PartClass]) -> (Vec<PartClass>, Vec<u32>) {
     for (position, &class) in positions.iter().zip(&class_of) {
         if class as usize == classes.len() {
             let edges = renamed(&position.edges, &class_of);
-            classes.push(PartClass { may_end: position.may_end, edges });
+            classes.push(PartClass { edges, ..*position });
         }
     }
     (classes, class_of)

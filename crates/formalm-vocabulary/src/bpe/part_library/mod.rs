@@ -23,7 +23,6 @@ use rustc_hash::FxHashMap;
 use super::pretokenizer::boundary_automaton::BoundaryState;
 use super::token_set::TokenSet;
 use super::whole_tokens::PretokenState;
-use crate::saved_vocabulary::digest;
 
 /// Maximum size of a library, in bytes; beyond it nothing is added. 12 MiB; chosen, not measured.
 const MAX_BYTES: usize = 12 << 20;
@@ -39,7 +38,7 @@ pub struct PartPositionKey {
 }
 
 /// The tokens that may follow a position inside a part.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct PartTokens {
     /// The tokens that stay inside and are allowed whatever comes after the part: those that
     /// continue a pre-token, without checking adjacency, and those that begin one.
@@ -71,9 +70,10 @@ pub struct PartLibrary {
 
 #[derive(Debug, Default)]
 struct PartTables {
-    /// Equal sets are kept once.
+    /// Equal values are kept once. Those that were read from a file are not in here.
     sets: Interner<Arc<TokenSet>>,
     groups: Interner<Arc<UnsettledTokens>>,
+    lists: Interner<Arc<PartTokens>>,
     positions: FxHashMap<PartPositionKey, Arc<PartTokens>>,
     /// The bytes that the prepared positions read on, and whether their parts may end there.
     first_bytes: Vec<(ByteSet, bool)>,
@@ -81,11 +81,6 @@ struct PartTables {
 }
 
 impl PartLibrary {
-    /// Returns the name of a part that a description determines.
-    pub fn name_of(description: &[u8]) -> u128 {
-        u128::from_le_bytes(digest(description))
-    }
-
     /// Returns `true` if nothing is prepared.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -110,9 +105,14 @@ impl PartLibrary {
         })
     }
 
+    /// Returns the tokens at a position, if they are prepared.
+    pub fn peek(&self, key: &PartPositionKey) -> Option<Arc<PartTokens>> {
+        self.tables.lock().positions.get(key).map(Arc::clone)
+    }
+
     /// Returns the tokens at a position that a language needs, if they are prepared.
     pub fn get(&self, key: &PartPositionKey) -> Option<Arc<PartTokens>> {
-        let known = self.tables.lock().positions.get(key).map(Arc::clone);
+        let known = self.peek(key);
         let count = if known.is_some() { &self.served } else { &self.missed };
         count.fetch_add(1, Ordering::Relaxed);
         known
@@ -129,17 +129,18 @@ impl PartLibrary {
         (self.served.load(Ordering::Relaxed), self.missed.load(Ordering::Relaxed))
     }
 
-    /// Adds a position with the bytes that it reads on, and whether the part may end there. Returns
-    /// `false` if there is no room for it.
+    /// Adds positions with the same tokens. If they are to be found by what they read on: the bytes,
+    /// and whether the part may end there. Returns `false` if there is no room.
     pub fn insert(
         &self,
-        key: PartPositionKey,
-        first_bytes: (ByteSet, bool),
+        keys: &[PartPositionKey],
+        first_bytes: Option<(ByteSet, bool)>,
         tokens: PartTokens,
     ) -> bool {
         let tables = &mut *self.tables.lock();
-        let is_added = tables.insert(key, tokens);
-        if is_added {
+        let tokens = tables.share_position(tokens);
+        let is_added = keys.iter().all(|&key| tables.insert(key, &tokens));
+        if is_added && let Some(first_bytes) = first_bytes {
             tables.note(first_bytes);
         }
         is_added
@@ -158,18 +159,27 @@ impl PartTables {
         }
     }
 
-    fn insert(&mut self, key: PartPositionKey, tokens: PartTokens) -> bool {
+    fn insert(&mut self, key: PartPositionKey, tokens: &Arc<PartTokens>) -> bool {
         if self.bytes > MAX_BYTES {
             return false;
         }
+        self.bytes += size_of::<(PartPositionKey, usize)>() + size_of::<usize>();
+        self.positions.insert(key, Arc::clone(tokens));
+        true
+    }
+
+    /// Returns the one copy of the tokens of a position.
+    fn share_position(&mut self, tokens: PartTokens) -> Arc<PartTokens> {
         let PartTokens { settled, unsettled } = tokens;
         let settled = settled.map(|set| self.share(set));
-        let unsettled: Box<[Arc<UnsettledTokens>]> =
-            unsettled.into_iter().map(|group| self.share_group(group)).collect();
-        self.bytes += size_of::<(PartPositionKey, PartTokens)>() + 2 * size_of::<usize>();
-        self.bytes += size_of_val(&unsettled[..]);
-        self.positions.insert(key, Arc::new(PartTokens { settled, unsettled }));
-        true
+        let unsettled = unsettled.into_iter().map(|group| self.share_group(group)).collect();
+        let known = self.lists.len();
+        let number = self.lists.intern(Arc::new(PartTokens { settled, unsettled }));
+        let tokens = Arc::clone(self.lists.get(number));
+        if number as usize == known {
+            self.bytes += list_bytes(&tokens);
+        }
+        tokens
     }
 
     /// Returns the one copy of a group.
@@ -180,18 +190,32 @@ impl PartTables {
         let UnsettledTokens { begins, boundaries, pretoken, ref tokens } = *group;
         let tokens = self.share(Arc::clone(tokens));
         let group = Arc::new(UnsettledTokens { begins, boundaries, pretoken, tokens });
-        self.bytes += size_of::<UnsettledTokens>() + 4 * size_of::<usize>();
+        self.bytes += GROUP_BYTES;
         self.groups.intern(Arc::clone(&group));
         group
     }
 
     /// Returns the one copy of a set.
     fn share(&mut self, set: Arc<TokenSet>) -> Arc<TokenSet> {
-        let (bytes, known) = (set.memory_bytes(), self.sets.len());
+        let known = self.sets.len();
         let number = self.sets.intern(set);
+        let set = Arc::clone(self.sets.get(number));
         if number as usize == known {
-            self.bytes += bytes + 4 * size_of::<usize>();
+            self.bytes += set_bytes(&set);
         }
-        Arc::clone(self.sets.get(number))
+        set
     }
+}
+
+/// Size of a group, in bytes.
+const GROUP_BYTES: usize = size_of::<UnsettledTokens>() + 4 * size_of::<usize>();
+
+/// Returns the size of a set, in bytes.
+fn set_bytes(set: &TokenSet) -> usize {
+    set.memory_bytes() + 4 * size_of::<usize>()
+}
+
+/// Returns the size of the tokens of a position without their sets and groups, in bytes.
+fn list_bytes(tokens: &PartTokens) -> usize {
+    size_of::<PartTokens>() + size_of_val(&tokens.unsettled[..]) + 4 * size_of::<usize>()
 }

@@ -1,8 +1,8 @@
 //! A library in the data of a saved encoder.
 //!
 //! ```text
-//!  sets: kind u8, numbers …      groups: begins, states, set …
-//!  bytes that are read on …      positions: name, state, sets, groups …
+//!  sets: kind u8, numbers …      groups: begins, states, set …      lists: sets, groups …
+//!  bytes that are read on …      positions: name, state, list …
 //! ```
 
 use std::sync::Arc;
@@ -10,15 +10,18 @@ use std::sync::Arc;
 use formalm_core::ByteSet;
 use rustc_hash::FxHashMap;
 
-use super::{PartLibrary, PartPositionKey, PartTokens, UnsettledTokens};
+use super::{
+    GROUP_BYTES, PartLibrary, PartPositionKey, PartTables, PartTokens, UnsettledTokens, list_bytes,
+    set_bytes,
+};
 use crate::bpe::pretokenizer::boundary_automaton::BoundaryAutomaton;
 use crate::bpe::token_set::TokenSet;
 use crate::bpe::whole_tokens::PretokenState;
 use crate::saved_vocabulary::{ByteReader, write_length, write_numbers};
 use crate::{Error, Vocabulary};
 
-/// Numbers of a position before those of its groups: its name, a state, and two sets.
-const HEAD: usize = 7;
+/// Numbers of a position: its name, a state, and a list.
+const POSITION: usize = 6;
 
 /// Numbers of the bytes that positions read on, with a flag.
 const FIRST_BYTES: usize = 9;
@@ -35,13 +38,17 @@ impl PartLibrary {
         positions.sort_unstable_by_key(|(key, _)| (key.name, key.boundaries));
         let mut sets = Numbered::default();
         let mut groups = Numbered::default();
-        let mut rows = Vec::with_capacity(positions.len());
+        let mut lists = Numbered::default();
+        let mut rows = Vec::with_capacity(POSITION * positions.len());
         for (key, tokens) in positions {
-            let mut row: Vec<u32> = (0..4).map(|at| (key.name >> (32 * at)) as u32).collect();
-            row.push(key.boundaries);
-            row.extend(tokens.settled.iter().map(|set| sets.number(set)));
-            row.extend(tokens.unsettled.iter().map(|group| groups.number(group)));
-            rows.push(row);
+            rows.extend((0..4).map(|at| (key.name >> (32 * at)) as u32));
+            rows.extend([key.boundaries, lists.number(tokens)]);
+        }
+        let mut list_rows: Vec<Vec<u32>> = Vec::with_capacity(lists.list.len());
+        for &tokens in &lists.list {
+            let settled = tokens.settled.iter().map(|set| sets.number(set));
+            let groups = tokens.unsettled.iter().map(|group| groups.number(group));
+            list_rows.push(settled.chain(groups).collect());
         }
         let mut group_rows = Vec::with_capacity(GROUP * groups.list.len());
         for group in groups.list {
@@ -62,8 +69,9 @@ impl PartLibrary {
         let mut first_bytes: Vec<Vec<u32>> = tables.first_bytes.iter().map(to_row).collect();
         first_bytes.sort_unstable();
         write_numbers(out, &first_bytes.concat());
-        write_length(out, rows.len());
-        rows.iter().for_each(|row| write_numbers(out, row));
+        write_length(out, list_rows.len());
+        list_rows.iter().for_each(|row| write_numbers(out, row));
+        write_numbers(out, &rows);
     }
 
     /// Reads what [`PartLibrary::write`] appended.
@@ -78,6 +86,19 @@ impl PartLibrary {
         wrong: impl Fn() -> Error,
     ) -> Result<PartLibrary, Error> {
         let library = PartLibrary::default();
+        library.tables.lock().read(reader, boundaries, vocabulary, wrong)?;
+        Ok(library)
+    }
+}
+
+impl PartTables {
+    fn read(
+        &mut self,
+        reader: &mut ByteReader<'_>,
+        boundaries: &BoundaryAutomaton,
+        vocabulary: &Vocabulary,
+        wrong: impl Fn() -> Error,
+    ) -> Result<(), Error> {
         let mut sets = Vec::new();
         for _ in 0..reader.length()? {
             let kind = reader.take(1)?[0];
@@ -89,17 +110,25 @@ impl PartLibrary {
         let groups = groups.collect::<Option<Vec<_>>>().ok_or_else(&wrong)?;
         let rows = reader.numbers()?;
         for row in rows.chunks(FIRST_BYTES) {
-            library.tables.lock().note(from_row(row).ok_or_else(&wrong)?);
+            self.note(from_row(row).ok_or_else(&wrong)?);
         }
+        let mut lists = Vec::new();
         for _ in 0..reader.length()? {
             let row = reader.numbers()?;
-            let position = read_position(&row, (&sets, &groups), boundaries);
-            let (key, tokens) = position.ok_or_else(&wrong)?;
-            if !library.tables.lock().insert(key, tokens) {
+            lists.push(read_list(&row, (&sets, &groups)).ok_or_else(&wrong)?);
+        }
+        sets.iter().for_each(|set| self.bytes += set_bytes(set));
+        self.bytes += groups.len() * GROUP_BYTES;
+        lists.iter().for_each(|list| self.bytes += list_bytes(list));
+        let rows = reader.numbers()?;
+        self.positions.reserve(rows.len() / POSITION);
+        for row in rows.chunks(POSITION) {
+            let (key, tokens) = read_position(row, &lists, boundaries).ok_or_else(&wrong)?;
+            if !self.insert(key, tokens) {
                 return Err(wrong());
             }
         }
-        Ok(library)
+        Ok(())
     }
 }
 
@@ -146,22 +175,31 @@ fn read_group(
     fits.then(|| Arc::new(UnsettledTokens { begins, boundaries: state, pretoken, tokens }))
 }
 
-fn read_position(
+fn read_list(
     row: &[u32],
     (sets, groups): (&[Arc<TokenSet>], &[Arc<UnsettledTokens>]),
-    boundaries: &BoundaryAutomaton,
-) -> Option<(PartPositionKey, PartTokens)> {
-    let (head, unsettled) = row.split_at_checked(HEAD)?;
-    let name = (0..4).map(|at| u128::from(head[at]) << (32 * at)).sum();
-    let state = head[4];
-    if !boundaries.is_state(state) || !boundaries.is_between_characters(state) {
-        return None;
-    }
-    let key = PartPositionKey { name, boundaries: state };
+) -> Option<Arc<PartTokens>> {
+    let (settled, unsettled) = row.split_first_chunk::<2>()?;
     let set = |number: u32| sets.get(number as usize).map(Arc::clone);
     let unsettled = unsettled.iter().map(|&number| groups.get(number as usize).map(Arc::clone));
     let unsettled = unsettled.collect::<Option<_>>()?;
-    Some((key, PartTokens { settled: [set(head[5])?, set(head[6])?], unsettled }))
+    Some(Arc::new(PartTokens { settled: [set(settled[0])?, set(settled[1])?], unsettled }))
+}
+
+fn read_position<'a>(
+    row: &[u32],
+    lists: &'a [Arc<PartTokens>],
+    boundaries: &BoundaryAutomaton,
+) -> Option<(PartPositionKey, &'a Arc<PartTokens>)> {
+    let &[.., state, list] = row else { return None };
+    if row.len() != POSITION
+        || !boundaries.is_state(state)
+        || !boundaries.is_between_characters(state)
+    {
+        return None;
+    }
+    let name = row[..4].iter().rev().fold(0, |sum, &part| sum << 32 | u128::from(part));
+    Some((PartPositionKey { name, boundaries: state }, lists.get(list as usize)?))
 }
 
 /// Shared values in the order in which they are first met.

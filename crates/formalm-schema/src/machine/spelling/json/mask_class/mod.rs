@@ -46,7 +46,7 @@ use crate::machine::spelling::json::mask_class::isolated_value::IsolatedValues;
 use crate::machine::spelling::json::mask_class::item_spanning_tokens::ItemRecheck;
 use crate::machine::spelling::json::mask_class::lookahead::SchemaLookahead;
 use crate::machine::spelling::json::mask_class::name_continuation::NameContinuation;
-use crate::machine::spelling::json::mask_class::part::part_at;
+use crate::machine::spelling::json::mask_class::part::{part_at, part_name_at};
 use crate::machine::spelling::json::mask_class::string_state_pairs::StringStates;
 use crate::machine::{LazyTables, SchemaAutomaton};
 use crate::solver::context::LanguageId;
@@ -167,6 +167,15 @@ impl MemberEnds for SchemaMaskClasses {
         };
         let after = StateId::from_number(tables.visited.intern(after));
         Ok(Some(PartPosition { digest, after }))
+    }
+
+    fn part_name(&self, state: StateId) -> Result<Option<u128>, Error> {
+        if self.automaton.has_unique_items {
+            return Ok(None);
+        }
+        let tables = &mut *self.automaton.lock();
+        let position = tables.visited.position(state.number());
+        Ok(part_name_at(&tables.reader, position))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Parts of JSON: strings and numbers, of which what may follow inside does not depend on
 //! what surrounds them.
 
-use formalm_core::{Error, keyed_hash};
+use formalm_core::{Error, digest, keyed_hash};
 
 use crate::machine::NO_RECORD;
-use crate::machine::frame::{Frame, NumberPrefixId, ObligationId, ReaderPosition};
+use crate::machine::frame::{CharState, Frame, NumberPrefixId, ObligationId, ReaderPosition};
 use crate::machine::reader::Reader;
 use crate::machine::residuals::NO_VERDICTS;
 use crate::machine::residuals::string_queries::NO_QUERIES;
@@ -39,6 +39,26 @@ pub(super) fn part_at(
     };
     let after = reader.values.close_value(parent, NO_VERDICTS, record)?;
     Ok(after.map(|after| (digest, after)))
+}
+
+/// Returns the name of a position inside a string: the structure of what is read on, and how it is
+/// spelled. Returns `None` elsewhere, and where anything around the string matters.
+pub(super) fn part_name_at(
+    reader: &Reader,
+    ReaderPosition { frame, record }: ReaderPosition,
+) -> Option<u128> {
+    let Frame::String { language, state, queries: NO_QUERIES, escape: CharState(escape), .. } =
+        frame
+    else {
+        return None;
+    };
+    let languages = &reader.values.core.languages;
+    if record != NO_RECORD || languages.is_unbounded(language) {
+        return None;
+    }
+    let structure = languages.automaton(language).structure(state)?;
+    let escapes = reader.values.core.options.escapes;
+    Some(digest(format!("JSON string {structure} {escape:?} {escapes:?}").as_bytes()))
 }
 
 /// Returns the digest of a position inside a number. Returns `None` if its verdict is needed beyond
