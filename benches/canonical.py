@@ -27,7 +27,7 @@ from benches.writing import origin, write
 
 NAMES = [
     *("gpt2-50k", "cl100k", "o200k", "llama3-128k", "tekken-240911-131k"),
-    *("mistral-v1-32k", "mistral-v3-32k", "llama2-32k", "deepseek-129k"),
+    *("mistral-v1-32k", "mistral-v3-32k", "llama2-32k", "deepseek-129k", "qwen-152k"),
 ]
 DOCUMENTS = 60
 #: Calls in a row that are timed together.
@@ -43,12 +43,16 @@ def timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     return result, (thread_time_ns() - start) / 1e9
 
 
-def measure(data: bytes) -> dict[str, Any]:
+def measure(data: bytes, is_sentencepiece: bool = False) -> dict[str, Any]:
     """Return the figures of one tokenizer."""
     from formalm import Vocabulary, _core
 
-    vocabulary, prepared = timed(Vocabulary.from_tokenizer_json, data)
-    made = [timed(_core.Encoder, data, vocabulary.core) for _ in range(3)]
+    read: Callable[..., Any] = Vocabulary.from_tokenizer_json
+    make: Callable[..., Any] = _core.Encoder
+    if is_sentencepiece:
+        read, make = Vocabulary.from_sentencepiece, _core.Encoder.from_sentencepiece
+    vocabulary, prepared = timed(read, data)
+    made = [timed(make, data, vocabulary.core) for _ in range(3)]
     vocabulary.encode("a")  # the library's own reading of the file is no part of the check
     checked = timed(vocabulary.encoder)[1] - min(seconds for _, seconds in made)
     relation = made[0][0].memory_bytes
@@ -69,7 +73,7 @@ def measure(data: bytes) -> dict[str, Any]:
         "relation_bytes": relation,
     }
     figures |= masks(vocabulary)
-    figures |= schemas(Vocabulary.from_tokenizer_json(data))
+    figures |= schemas(read(data))
     figures["encoder_bytes"] = vocabulary.encoder().memory_bytes
     figures |= choices(vocabulary)
     return figures
@@ -95,8 +99,11 @@ def masks(vocabulary: Any) -> dict[str, Any]:
     states: set[int] = set()
     pairs: set[int] = set()
     for _ in range(DOCUMENTS):
+        token_ids = vocabulary.encoder().encode(space + document(chance))
+        if token_ids is None:  # not all texts have canonical tokens
+            continue
         matcher = constraint.matcher()
-        for token_id in [*vocabulary.encoder().encode(space + document(chance)), None]:
+        for token_id in [*token_ids, None]:
             key = matcher.state_key
             spent = 1e6 * timed(matcher.fill_bitmask, out)[1]
             if key >> 24 not in states:
@@ -120,6 +127,8 @@ def masks(vocabulary: Any) -> dict[str, Any]:
 
 def summary(times: list[float]) -> dict[str, Any]:
     """Return the number, mean and percentiles of times."""
+    if not times:
+        return {"count": 0} | dict.fromkeys(("mean", "p50", "p90", "p99"))
     return {
         "count": len(times),
         "mean": mean(times),
@@ -150,9 +159,12 @@ def schemas(vocabulary: Any) -> dict[str, Any]:
         for _ in range(5):
             text = sixty_values(names, chance)
             known = len(text[: text.index(f'"{names[10]}"')].encode())
+            token_ids = vocabulary.encoder().encode(text)
+            if token_ids is None:
+                continue
             matcher = constraint.matcher()
             read = 0
-            for token_id in vocabulary.encoder().encode(text):
+            for token_id in token_ids:
                 key = matcher.state_key >> 24
                 spent = 1e6 * timed(matcher.fill_bitmask, out)[1]
                 if key not in states:
@@ -217,7 +229,7 @@ def choices(vocabulary: Any) -> dict[str, Any]:
         steps = single = 0
         for _ in range(DOCUMENTS):
             matcher = constraint.matcher()
-            for token_id in vocabulary.encoder().encode(space + call(chance)):
+            for token_id in vocabulary.encoder().encode(space + call(chance)) or ():
                 steps += 1
                 single += len(matcher.allowed_token_ids()) == 1
                 matcher.advance(token_id)
@@ -229,17 +241,22 @@ def main() -> None:
     """Measure and write the record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tokenizers", type=Path, default=ROOT.parent / "shared" / "tokenizers")
-    parser.add_argument("--only", nargs="+", default=NAMES)
+    parser.add_argument("--only", nargs="*", default=NAMES)
+    parser.add_argument(
+        "--more", nargs="+", type=Path, default=[], help="files of other tokenizers"
+    )
     parser.add_argument("--output", type=Path, default=ROOT / "records")
     options = parser.parse_args()
     os.environ.update(ONE_THREAD)
     record: dict[str, Any] = {"about": describe(), "tokenizers": {}}
-    for name in options.only:
-        path = options.tokenizers / f"{name}.json.gz"
+    for path in [options.tokenizers / f"{name}.json.gz" for name in options.only] + options.more:
         if not path.exists():
             sys.stderr.write(f"left out, not there: {path}\n")
             continue
-        record["tokenizers"][name] = measure(gzip.decompress(path.read_bytes()))
+        data = path.read_bytes()
+        name = path.name if path in options.more else path.name.removesuffix(".json.gz")
+        data = gzip.decompress(data) if path.suffix == ".gz" else data
+        record["tokenizers"][name] = measure(data, path.suffix == ".model")
         # What was measured so far.
         record["about"]["load_average_after"] = [round(x, 2) for x in os.getloadavg()]
         write(options.output, "canonical", record, page(record), indent=1)
@@ -276,8 +293,8 @@ def page(record: dict[str, Any]) -> str:
             f"{one['relation_bytes'] / 2**20:.1f}",
             f"{1e3 * one['compile_s']:.1f}",
             *(f"{first[part] / 1e3:.2f}" for part in ("p50", "p90", "p99")),
-            *(f"{free[part] / 1e3:.2f}" for part in ("p50", "p99")),
-            *(f"{pair[part]:.1f}" for part in ("p50", "p99")),
+            *(f"{free[part] / 1e3:.2f}" if free["count"] else "–" for part in ("p50", "p99")),
+            *(f"{pair[part]:.1f}" if pair["count"] else "–" for part in ("p50", "p99")),
             *(f"{again[part]:.1f}" for part in ("p50", "p99")),
             f"{one['constraint_bytes'] / 2**20:.1f}",
             *(f"{100 * one['single_option'][kind]:.1f}" for kind in ("all", "canonical")),

@@ -63,8 +63,8 @@ class Vocabulary(CanonicalTokens):
         types
             Whether to prepare canonical masks inside common types now: the strings and numbers of
             JSON, dates, times, UUIDs and e-mail addresses in such strings, and free text.
-            Constraints of a process that loads the file need not compute them. Implies ``canonical``. Tokenizers that do not
-            merge, and those that normalize text, have none.
+            Constraints of a process that loads the file need not compute them. Implies
+            ``canonical``. Tokenizers that do not merge, and those that normalize text, have none.
 
         Raises
         ------
