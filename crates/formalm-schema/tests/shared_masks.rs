@@ -1,5 +1,6 @@
 //! Places of schemas that tokens do not distinguish have one identity; others do not.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use formalm_core::{LazyDfa, MaskClassId};
@@ -106,6 +107,19 @@ fn scalars_of_equal_constraints_share_and_others_do_not() {
         assert_eq!(found, identity(&several, place, options(" ")), "{scalar}");
         assert!(!known.contains(&found), "{scalar}");
         known.push(found);
+    }
+    let is_number = |one: &&Value| one["type"] == "number" || one["type"] == "integer";
+    for place in ["{\"a\": 1", "{\"a\": 25"] {
+        let mut inside = HashSet::new();
+        for scalar in scalars.iter().filter(is_number) {
+            let found = identity(&object(scalar), place, options(" "));
+            assert!(found.is_some(), "{scalar}");
+            let properties = json!({"0": {"minimum": 7}, "a": {"allOf": [scalar, {}]}});
+            let several = json!({"type": "object", "properties": properties});
+            assert_eq!(found, identity(&several, place, options(" ")), "{scalar}");
+            assert!(inside.insert(found), "{scalar}");
+        }
+        assert_eq!(inside.len(), 5);
     }
     // The values of typed containers differ in what no token sees, or not.
     let typed = json!({"type": "array", "items": {"type": "string"}});

@@ -8,8 +8,8 @@
 //!
 //! Classes with equal signatures have equal masks, whatever their schemas, so the vocabulary knows
 //! the mask of a new schema's class from another. A class has no signature where tokens see
-//! anything else: containers that are constrained by more than their type, names that must be
-//! certain ones, arrays that count or compare items, verdicts.
+//! anything else: containers that are constrained by more than their type, names that must be one
+//! of many, arrays that count or compare items, verdicts.
 
 use formalm_core::{Error, MaskClassId, keyed_hash};
 use formalm_json::escapes::EscapePolicy;
@@ -24,10 +24,9 @@ use crate::machine::residuals::string_queries::NO_QUERIES;
 use crate::machine::spelling::json::mask_class::continuation::{
     ContainerEnd, ContinuationQuery, NextPart, PropertyStart,
 };
-use crate::machine::spelling::json::mask_class::isolated_value::{
-    ValueSignature, packed_prefix, plain_number,
-};
+use crate::machine::spelling::json::mask_class::isolated_value::ValueSignature;
 use crate::machine::spelling::json::mask_class::lookahead::LookaheadState;
+use crate::machine::spelling::json::mask_class::part::number_digest;
 use crate::machine::spelling::json::whitespace::WhitespaceGap;
 use crate::machine::{LazyTables, NO_RECORD};
 
@@ -36,7 +35,8 @@ use crate::machine::{LazyTables, NO_RECORD};
 enum Place {
     /// Before a value: whether it comes after a colon, and what is required of it.
     Value(bool, ValueSignature),
-    Number(u8, u64),
+    /// In a number: what is required of it, and what was read.
+    Number(u128),
     Literal(&'static [u8]),
     /// In a string: the number of characters that must and may follow.
     String(u32, Option<u32>),
@@ -99,13 +99,10 @@ impl LazyTables {
                 (place, mark, self.after_value_in(parent)?)
             }
             Frame::Number { obligation, digits, parent } => {
-                let Some(bits) = plain_number(&mut self.reader, obligation) else {
+                let Some(number) = number_digest(&mut self.reader, obligation, digits) else {
                     return Ok(None);
                 };
-                let Some(digits) = packed_prefix(self.reader.values.numbers.get(digits)) else {
-                    return Ok(None);
-                };
-                (Place::Number(bits, digits), FRESH, self.after_value_in(parent)?)
+                (Place::Number(number), FRESH, self.after_value_in(parent)?)
             }
             Frame::Literal { rest, verdicts: NO_VERDICTS, parent } => {
                 (Place::Literal(rest), FRESH, self.after_value_in(parent)?)

@@ -63,7 +63,7 @@ pub(super) fn part_name_at(
 
 /// Returns the digest of a position inside a number. Returns `None` if its verdict is needed beyond
 /// it.
-fn number_digest(
+pub(super) fn number_digest(
     reader: &mut Reader,
     obligation: ObligationId,
     digits: NumberPrefixId,
