@@ -138,12 +138,15 @@ impl PartLibrary {
         tokens: PartTokens,
     ) -> bool {
         let tables = &mut *self.tables.lock();
+        if tables.bytes > MAX_BYTES {
+            return false;
+        }
         let tokens = tables.share_position(tokens);
-        let is_added = keys.iter().all(|&key| tables.insert(key, &tokens));
-        if is_added && let Some(first_bytes) = first_bytes {
+        keys.iter().for_each(|&key| tables.insert(key, &tokens));
+        if let Some(first_bytes) = first_bytes {
             tables.note(first_bytes);
         }
-        is_added
+        true
     }
 
     /// Returns the memory in use, in bytes.
@@ -159,13 +162,9 @@ impl PartTables {
         }
     }
 
-    fn insert(&mut self, key: PartPositionKey, tokens: &Arc<PartTokens>) -> bool {
-        if self.bytes > MAX_BYTES {
-            return false;
-        }
+    fn insert(&mut self, key: PartPositionKey, tokens: &Arc<PartTokens>) {
         self.bytes += size_of::<(PartPositionKey, usize)>() + size_of::<usize>();
         self.positions.insert(key, Arc::clone(tokens));
-        true
     }
 
     /// Returns the one copy of the tokens of a position.

@@ -124,9 +124,7 @@ impl PartTables {
         self.positions.reserve(rows.len() / POSITION);
         for row in rows.chunks(POSITION) {
             let (key, tokens) = read_position(row, &lists, boundaries).ok_or_else(&wrong)?;
-            if !self.insert(key, tokens) {
-                return Err(wrong());
-            }
+            self.insert(key, tokens);
         }
         Ok(())
     }
