@@ -267,8 +267,8 @@ impl JsonStringTokens {
         })
     }
 
-    /// Returns the trie of the other continuing tokens, those with an escape. [`TrieNode::word`] is
-    /// the number of a spelling.
+    /// Returns the trie of the other continuing tokens, those with an escape.
+    /// [`crate::TrieNode::word`] is the number of a spelling.
     pub fn escaped_spellings(&self) -> &FlatTrie {
         &self.escaped.spellings
     }
@@ -289,7 +289,7 @@ impl JsonStringTokens {
         &self.ends
     }
 
-    /// Returns the trie of suffixes; [`TrieNode::word`] is the number of a suffix.
+    /// Returns the trie of suffixes; [`crate::TrieNode::word`] is the number of a suffix.
     pub fn suffixes(&self) -> &FlatTrie {
         &self.suffixes
     }
@@ -305,8 +305,8 @@ impl JsonStringTokens {
         &self.endings[self.first[at] as usize..self.first[at + 1] as usize]
     }
 
-    /// Returns the trie of prefixes; [`TrieNode::word`] is the number of a prefix. The empty prefix
-    /// has number 0.
+    /// Returns the trie of prefixes; [`crate::TrieNode::word`] is the number of a prefix. The empty
+    /// prefix has number 0.
     pub fn prefixes(&self) -> &FlatTrie {
         &self.prefixes
     }
