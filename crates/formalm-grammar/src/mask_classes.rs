@@ -183,6 +183,18 @@ impl LexerTables for ScratchClasses<'_> {
         Ok(LexemeStep { next: on, ends: outcome.endings, context_dependent: outcome.unproven })
     }
 
+    fn canonical_state(&self, lexer_state: LexerStateId) -> LexerStateId {
+        let core = &mut self.session.borrow_mut().shared.core;
+        let ConfigurationReader { lexer, parser, .. } = &mut core.reader;
+        LexerStateId(lexer.canonical_state(lexer_state.0, &mut parser.gss.meter))
+    }
+
+    fn without_redundant_threads(&self, threads: u32) -> u32 {
+        let core = &mut self.session.borrow_mut().shared.core;
+        core.meter().reset();
+        core.reader.lexer.threads.without_redundant(threads)
+    }
+
     fn lexeme_ends(&self, endings: u32) -> Arc<[LexemeEnd]> {
         self.session.borrow().shared.core.reader.lexer.states.endings(endings)
     }

@@ -19,6 +19,7 @@
 //! A sublanguage is a terminal that a machine of its own reads. Its tokens are that machine's mask,
 //! and the nodes at which its members end are a group like any other ([`sublanguages`]).
 
+mod joined_tokens;
 mod lexeme_ends;
 mod node_list;
 mod parser_filter;
@@ -31,23 +32,28 @@ use std::hash::Hasher;
 use std::sync::Arc;
 
 use formalm_core::{
-    Error, ForkSafeMutex, Interner, MaskClassId, Resource, check_limit, deadline::check_deadline,
+    Error, ForkSafeMutex, Interner, ListInterner, MaskClassId, Resource, check_limit,
+    deadline::check_deadline,
 };
 use formalm_machines::{LexicalConfiguration, LexicalMachine, NEEDS_DEEPER_STACK, StackPrefixId};
 use formalm_vocabulary::Vocabulary;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use crate::mask::{Mask, MaskWords, has, patch};
-use lexeme_ends::{JoinedSummary, JoinedTokens};
+use crate::mask::{Mask, MaskWords};
+use joined_tokens::{JoinedTokens, MaskUnion};
+use lexeme_ends::JoinedSummary;
 use node_list::NodeList;
 use parser_filter::{FilterResult, TerminalList};
 use parser_traces::ParserTraces;
 pub(crate) use sublanguages::SublanguageTokens;
 use summary::LexemeSummary;
 
-/// Memory limit of all tables, in bytes; beyond it they are rebuilt from scratch. With 6 MiB, masks
-/// of Python over 200,000 tokens took half as long again.
+/// Memory limit of all tables, in bytes; beyond it, answers of stacks are dropped, or all tables.
+/// Chosen, not measured.
 const MAX_TABLE_BYTES: usize = 8 << 20;
+/// Memory of the answers of stacks from which they alone are dropped, in bytes. They grow with the
+/// input, while the tables of the lexer are complete at some time. Chosen, not measured.
+const MIN_ANSWER_BYTES: usize = 2 << 20;
 /// Memory limit of shared masks, in bytes; further masks are stored and counted one by one. 16 MiB,
 /// chosen, not measured.
 const MAX_SHARED_BYTES: usize = 16 << 20;
@@ -68,12 +74,31 @@ struct LexicalTables {
     summaries: FxHashMap<(u32, u32), u32>,
     list: Interner<LexemeSummary>,
     loops: self_loops::SelfLoops,
-    /// Node lists by group.
-    groups: Interner<Arc<NodeList>>,
+    node_lists: Interner<Arc<NodeList>>,
+    /// The leftover states of each node list, as a list of `number_lists`, and whether many nodes
+    /// are below.
+    leftovers: Vec<(u32, bool)>,
+    /// Lists of node lists, by group.
+    groups: ListInterner,
+    /// Lists of other numbers.
+    number_lists: ListInterner,
+    /// Lists of leftover states of which one context is known.
+    first_contexts: FxHashSet<u32>,
+    /// Lists of lexer states, by list of leftover states and context.
+    start_lists: FxHashMap<(u32, bool, u32), u32>,
+    /// Summaries by node list and list of lexer states.
+    below_lists: FxHashMap<(u32, u32), u32>,
+    /// Tokens of summaries.
+    ranges: Interner<Box<[(u32, u32)]>>,
+    range_bitmasks: FxHashMap<u32, Arc<MaskWords>>,
+    /// Unions of them, by list.
+    tokens: FxHashMap<u32, JoinedTokens>,
     joins: Interner<JoinedSummary>,
     /// Bitmasks of joins, in order of creation.
     join_bitmasks: Vec<Arc<MaskWords>>,
-    /// Numbers of joins: of a group in a context, and of all tokens from a lexer state.
+    /// Numbers of joins: of a list of summaries, of a group in a context, and of all tokens from a
+    /// lexer state.
+    joins_of_summaries: FxHashMap<u32, u32>,
     joined: FxHashMap<(u32, u32), u32>,
     roots: FxHashMap<u32, u32>,
     /// Numbers of joins: of a sublanguage from its start.
@@ -95,6 +120,8 @@ struct LexicalTables {
     /// Shared bitmasks in order of creation.
     shared_bitmasks: Vec<Arc<MaskWords>>,
     bytes: usize,
+    /// The memory of `filter_results` and `traces`, in bytes.
+    answer_bytes: usize,
     steps: u64,
 }
 
@@ -112,10 +139,7 @@ impl LexicalMasks {
             return Ok(None);
         }
         let mut tables = self.tables.lock();
-        if tables.bytes + tables.loops.memory_bytes() > MAX_TABLE_BYTES {
-            let masks = std::mem::take(&mut tables.masks);
-            *tables = LexicalTables { masks, ..LexicalTables::default() };
-        }
+        tables.make_room();
         tables.steps = 0;
         tables.mask(lexemes, &TokenSource { vocabulary, sublanguages }, key)
     }
@@ -191,12 +215,8 @@ impl LexicalTables {
         if let Some(known) = self.masks_by_joins.get(parts) {
             return known.clone();
         }
-        let size = vocabulary.len().div_ceil(32);
-        let mut sum = MaskUnion { order: vocabulary.trie().order(), only: None, words: Vec::new() };
-        for &part in parts {
-            sum.add(&self.joins[part].tokens, size);
-        }
-        let mask = self.shared(sum, size);
+        let sum = self.union_of(vocabulary, parts);
+        let mask = self.shared(sum, vocabulary.len().div_ceil(32));
         self.bytes += mask.memory_bytes() + 4 * parts.len() + 40;
         self.masks_by_joins.insert(parts.into(), mask.clone());
         mask
@@ -258,7 +278,28 @@ impl LexicalTables {
 
     fn memory_bytes(&self) -> usize {
         let masks: usize = self.masks.values().map(|mask| 4 * mask.len() + 40).sum();
-        self.bytes + self.loops.memory_bytes() + masks
+        self.table_bytes() + masks
+    }
+
+    /// Returns the memory of everything but shared masks, in bytes.
+    fn table_bytes(&self) -> usize {
+        let lists = self.groups.memory_bytes() + self.number_lists.memory_bytes();
+        self.bytes + self.answer_bytes + self.loops.memory_bytes() + lists
+    }
+
+    /// Drops tables that have grown too large.
+    fn make_room(&mut self) {
+        if self.table_bytes() <= MAX_TABLE_BYTES {
+            return;
+        }
+        if self.answer_bytes >= MIN_ANSWER_BYTES {
+            self.filter_results = FxHashMap::default();
+            self.traces = ParserTraces::default();
+            self.answer_bytes = 0;
+            return;
+        }
+        let masks = std::mem::take(&mut self.masks);
+        *self = LexicalTables { masks, ..LexicalTables::default() };
     }
 }
 
@@ -276,98 +317,25 @@ struct TokenSource<'a> {
     sublanguages: Option<&'a dyn SublanguageTokens>,
 }
 
-/// A union of tokens under construction.
-struct MaskUnion<'a> {
-    order: &'a [u32],
-    /// The union, as long as it is one shared bitmask.
-    only: Option<Arc<MaskWords>>,
-    words: Vec<u32>,
-}
-
-impl MaskUnion<'_> {
-    fn add(&mut self, tokens: &JoinedTokens, size: usize) {
-        match tokens {
-            JoinedTokens::MaskWords(words) if self.words.is_empty() && self.only.is_none() => {
-                self.only = Some(Arc::clone(words));
-            }
-            JoinedTokens::MaskWords(words) => {
-                self.begin(size);
-                for (word, more) in self.words.iter_mut().zip(&**words) {
-                    *word |= more;
-                }
-            }
-            JoinedTokens::Patched(base, add, remove) => {
-                self.begin(size);
-                let mut others = remove.to_vec();
-                others.retain(|&id| has(&self.words, id));
-                for (word, more) in self.words.iter_mut().zip(&**base) {
-                    *word |= more;
-                }
-                patch(&mut self.words, &[], remove);
-                patch(&mut self.words, add, &[]);
-                patch(&mut self.words, &others, &[]);
-            }
-            JoinedTokens::Ranges(ranges) => {
-                if !ranges.is_empty() {
-                    self.begin(size);
-                }
-                for &(from, to) in &**ranges {
-                    for &id in &self.order[from as usize..to as usize] {
-                        self.words[id as usize >> 5] |= 1 << (id & 31);
-                    }
-                }
-            }
-        }
-    }
-
-    fn begin(&mut self, size: usize) {
-        if self.words.is_empty() {
-            match &self.only {
-                Some(words) => self.words = words.to_vec(),
-                None => self.words = vec![0; size],
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_union_has_the_tokens_of_all_its_parts() {
-        let base: Arc<MaskWords> = vec![0b1111, 0, 0b11].into();
-        let near = |add: &[u32], remove: &[u32]| {
-            JoinedTokens::Patched(Arc::clone(&base), add.into(), remove.into())
-        };
-        let ranges = JoinedTokens::Ranges(vec![(0, 2)].into());
-        let own = JoinedTokens::MaskWords(vec![0b100, 0, 0].into());
-        // Tokens that one part leaves out may be in another one, in any order.
-        let parts = [near(&[40], &[2, 65]), ranges, own, near(&[33], &[0, 1, 2])];
-        let order = [3, 70];
-        let alone = |part: &JoinedTokens| summed(&[part], &order);
-        let all = alone(&parts[0])
-            .into_iter()
-            .zip(parts[1..].iter().fold(vec![0; 3], |sum: Vec<u32>, part| {
-                sum.into_iter().zip(alone(part)).map(|(one, other)| one | other).collect()
-            }))
-            .map(|(one, other)| one | other)
-            .collect::<Vec<u32>>();
-        assert_eq!(alone(&parts[0]), [0b1011, 1 << 8, 0b01]);
-        for turn in 0..parts.len() {
-            let turned: Vec<&JoinedTokens> = parts[turn..].iter().chain(&parts[..turn]).collect();
-            assert_eq!(summed(&turned, &order), all);
-            let back: Vec<&JoinedTokens> = turned.into_iter().rev().collect();
-            assert_eq!(summed(&back, &order), all);
-        }
-    }
-
-    fn summed(parts: &[&JoinedTokens], order: &[u32]) -> Vec<u32> {
-        let mut sum = MaskUnion { order, only: None, words: Vec::new() };
-        parts.iter().for_each(|part| sum.add(part, 3));
-        match sum.only {
-            Some(words) if sum.words.is_empty() => words.to_vec(),
-            _ => sum.words,
-        }
+    fn answers_of_stacks_are_dropped_before_tables_of_the_lexer() {
+        let mut tables =
+            LexicalTables { bytes: MAX_TABLE_BYTES - 1000, ..LexicalTables::default() };
+        tables.roots.insert(1, 2);
+        let result = FilterResult::new(vec![3], 0);
+        tables.filter_results.insert((1, StackPrefixId(2)), Arc::clone(&result));
+        tables.make_room();
+        assert_eq!((tables.roots.len(), tables.filter_results.len()), (1, 1));
+        tables.answer_bytes = MIN_ANSWER_BYTES;
+        tables.make_room();
+        assert_eq!((tables.roots.len(), tables.filter_results.len()), (1, 0));
+        assert_eq!(tables.answer_bytes, 0);
+        tables.answer_bytes = 2000;
+        tables.make_room();
+        assert_eq!((tables.roots.len(), tables.bytes), (0, 0));
     }
 }

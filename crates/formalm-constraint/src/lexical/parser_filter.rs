@@ -59,7 +59,7 @@ pub(super) struct FilterResult {
 }
 
 impl FilterResult {
-    fn new(mut parts: Vec<u32>, undecided: u32) -> Arc<FilterResult> {
+    pub(super) fn new(mut parts: Vec<u32>, undecided: u32) -> Arc<FilterResult> {
         parts.sort_unstable();
         parts.dedup();
         Arc::new(FilterResult { parts: parts.into(), undecided })
@@ -191,7 +191,7 @@ impl LexicalTables {
         let result = FilterResult::new(walk.parts, undecided);
         parts.extend_from_slice(&result.parts);
         let asked = walk.dialogue.map(Dialogue::into_asked).unwrap_or_default();
-        self.bytes += result.memory_bytes() + self.traces.insert(list, &asked, result);
+        self.answer_bytes += result.memory_bytes() + self.traces.insert(list, &asked, result);
         Ok(undecided)
     }
 
@@ -235,7 +235,7 @@ impl LexicalTables {
         let mut walk = PathWalk { depth, ..PathWalk::default() };
         let undecided = self.follow_each(lexemes, tokens, (from, list), &mut walk)?;
         let result = FilterResult::new(walk.parts, undecided);
-        self.bytes += result.memory_bytes();
+        self.answer_bytes += result.memory_bytes();
         self.filter_results.insert((list, prefix), Arc::clone(&result));
         Ok(result)
     }

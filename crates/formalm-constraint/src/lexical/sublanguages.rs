@@ -9,7 +9,8 @@ use std::sync::Arc;
 use formalm_core::{Error, StateId};
 use formalm_machines::{LexicalMachine, NEEDS_DEEPER_STACK, ParserStateId, SublanguagePosition};
 
-use super::lexeme_ends::{JoinedSummary, JoinedTokens};
+use super::joined_tokens::{JoinedTokens, TokenUnion};
+use super::lexeme_ends::JoinedSummary;
 use super::parser_filter::Branch;
 use super::{LexicalTables, TokenSource};
 use crate::mask::Mask;
@@ -66,20 +67,20 @@ impl LexicalTables {
             return Ok(known);
         }
         let ends = all.ends(position.terminal, position.state)?;
-        let list = self.end_groups(position.terminal, ends);
+        let list = self.end_groups(tokens, position.terminal, ends);
         self.bytes += 20;
         self.sublanguage_ends.insert((position.terminal, class), list);
         Ok(list)
     }
 
-    fn end_groups(&mut self, terminal: u32, mut ends: Vec<u32>) -> u32 {
+    fn end_groups(&mut self, tokens: &TokenSource<'_>, terminal: u32, mut ends: Vec<u32>) -> u32 {
         ends.sort_unstable();
         ends.dedup();
         let groups = match ends.is_empty() {
             true => Vec::new(),
             false => {
-                let nodes = ends.into_iter().map(|node| (node, 0)).collect();
-                vec![(terminal, Branch::Ends(self.group(nodes)))]
+                let nodes: Vec<(u32, u32)> = ends.into_iter().map(|node| (node, 0)).collect();
+                vec![(terminal, Branch::Ends(self.group(tokens.vocabulary.trie(), &nodes)))]
             }
         };
         self.list_number(groups)
@@ -135,8 +136,9 @@ impl LexicalTables {
                     Some(start) => (all.mask(terminal, start)?, all.ends(terminal, start)?),
                     None => (Mask::from_ids(&[], 0), Vec::new()),
                 };
-                let tokens = self.mask_tokens(tokens, mask);
-                JoinedSummary { tokens, groups: self.end_groups(terminal, ends), doubtful: false }
+                let groups = self.end_groups(tokens, terminal, ends);
+                let tokens = TokenUnion::Made(self.mask_tokens(tokens, mask));
+                JoinedSummary { tokens, groups, doubtful: false }
             }
             (Some(all), _) => {
                 let (nodes, doubtful) = self.first_nodes(lexemes, tokens, origin)?;
@@ -172,7 +174,7 @@ impl LexicalTables {
                 nodes.extend(all.map(|node| (node, threads)));
             }
             Origin::Group(group) => {
-                for (node, threads) in self.groups[group].iter() {
+                for (node, threads) in self.nodes_of_group(group) {
                     nodes.extend(trie.children(node).1.iter().map(|&child| (child, threads)));
                 }
             }
@@ -202,8 +204,9 @@ impl LexicalTables {
         (found, ends): (&[u32], Vec<u32>),
     ) -> JoinedSummary {
         let words = tokens.vocabulary.len().div_ceil(32);
-        let tokens = self.mask_tokens(tokens, Mask::from_ids(found, words));
-        JoinedSummary { tokens, groups: self.end_groups(terminal, ends), doubtful: false }
+        let groups = self.end_groups(tokens, terminal, ends);
+        let tokens = TokenUnion::Made(self.mask_tokens(tokens, Mask::from_ids(found, words)));
+        JoinedSummary { tokens, groups, doubtful: false }
     }
 
     /// Returns the tokens of a mask in the form of a join.

@@ -13,31 +13,59 @@ pub(super) const ROOT: u32 = u32::MAX;
 /// Subtree size, in nodes, above which a subtree has a shared summary of its own. Chosen, not
 /// measured.
 const MIN_SHARED_NODES: u32 = 200;
+/// The same directly below the root, where most lexer states read the same on most bytes. Chosen,
+/// not measured.
+const MAX_READ_ROOT_NODES: u32 = 64;
 /// Subtree size, in nodes, up to which a subtree is read again each time. Chosen, not measured.
 const MAX_READ_NODES: u32 = 32;
 
-/// The tokens strictly below a node, read from one lexer state.
+/// The tokens strictly below a node, or below each node of a list.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct LexemeSummary {
-    /// Tokens that stay in the lexeme or end with it, as ranges of the trie's order.
-    pub(super) tokens: Vec<(u32, u32)>,
-    /// The lexeme ends inside the token: terminal, node, leftover state.
-    pub(super) endings: Vec<(u32, u32, u32)>,
+    /// Tokens that stay in the lexeme or end with it, as a number of [`LexicalTables::ranges`].
+    pub(super) tokens: u32,
+    /// The lexeme ends inside the token: terminal, node list.
+    pub(super) endings: Box<[(u32, u32)]>,
     /// Summaries of large subtrees.
-    pub(super) parts: Vec<u32>,
+    pub(super) parts: Box<[u32]>,
     pub(super) doubtful: bool,
 }
 
 impl LexemeSummary {
-    pub(super) fn memory_bytes(&self) -> usize {
-        120 + 8 * self.tokens.len() + 12 * self.endings.len() + 4 * self.parts.len()
+    fn memory_bytes(&self) -> usize {
+        80 + 8 * self.endings.len() + 4 * self.parts.len()
     }
 
+    /// Returns `true` if nothing may follow.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tokens == 0 && self.endings.is_empty() && self.parts.is_empty() && !self.doubtful
+    }
+}
+
+/// A summary being made.
+#[derive(Debug, Default)]
+pub(super) struct SummaryBuilder {
+    /// Ranges of the trie's order.
+    tokens: Vec<(u32, u32)>,
+    /// Terminal, node, leftover state.
+    endings: Vec<(u32, u32, u32)>,
+    parts: Vec<u32>,
+    pub(super) doubtful: bool,
+}
+
+impl SummaryBuilder {
     fn take(&mut self, from: u32, to: u32) {
         match self.tokens.last_mut() {
             _ if from == to => {}
             Some(last) if last.1 == from => last.1 = to,
             _ => self.tokens.push((from, to)),
+        }
+    }
+
+    fn add_part(&mut self, number: u32, summary: &LexemeSummary) {
+        if !summary.is_empty() {
+            self.parts.push(number);
+            self.doubtful |= summary.doubtful;
         }
     }
 }
@@ -54,18 +82,29 @@ impl LexicalTables {
         if let Some(&known) = self.summaries.get(&(node, lexer_state.0)) {
             return Ok(known);
         }
-        let mut summary = LexemeSummary::default();
+        let mut summary = SummaryBuilder::default();
         self.read_below(lexemes, vocabulary, (node, lexer_state), (&mut summary, &mut Vec::new()))?;
-        summary.tokens.shrink_to_fit();
-        summary.endings.shrink_to_fit();
-        let number = self.number_of(summary);
+        let number = self.number_of(vocabulary.trie(), summary);
         self.bytes += 20;
         self.summaries.insert((node, lexer_state.0), number);
         Ok(number)
     }
 
     /// Interns a summary. Very many are equal, most of them empty.
-    fn number_of(&mut self, summary: LexemeSummary) -> u32 {
+    pub(super) fn number_of(&mut self, trie: &TokenTrie, built: SummaryBuilder) -> u32 {
+        let SummaryBuilder { tokens, mut endings, mut parts, doubtful } = built;
+        parts.sort_unstable();
+        parts.dedup();
+        endings.sort_unstable();
+        endings.dedup();
+        let by_terminal = endings.chunk_by(|one, other| one.0 == other.0);
+        let endings = by_terminal.map(|list| {
+            let nodes: Vec<(u32, u32)> = list.iter().map(|one| (one.1, one.2)).collect();
+            (list[0].0, self.node_list(trie, &nodes))
+        });
+        let endings = endings.collect();
+        let tokens = self.ranges_number(tokens);
+        let summary = LexemeSummary { tokens, endings, parts: parts.into(), doubtful };
         let (before, bytes) = (self.list.len(), summary.memory_bytes());
         let number = self.list.intern(summary);
         self.bytes += if self.list.len() > before { bytes } else { 0 };
@@ -79,14 +118,14 @@ impl LexicalTables {
         lexemes: &L,
         vocabulary: &Vocabulary,
         (node, lexer_state): (u32, LexerStateId),
-        (summary, stack): (&mut LexemeSummary, &mut Vec<LexerStateId>),
+        (summary, stack): (&mut SummaryBuilder, &mut Vec<LexerStateId>),
     ) -> Result<(), Error> {
         let end = vocabulary.trie().nodes()[node as usize].end();
         if end - node <= MAX_READ_NODES {
             return self.read_below(lexemes, vocabulary, (node, lexer_state), (summary, stack));
         }
         let part = self.summary(lexemes, vocabulary, node, lexer_state)?;
-        summary.parts.push(part);
+        summary.add_part(part, &self.list[part]);
         Ok(())
     }
 
@@ -95,14 +134,28 @@ impl LexicalTables {
         lexemes: &L,
         vocabulary: &Vocabulary,
         (node, lexer_state): (u32, LexerStateId),
-        (summary, stack): (&mut LexemeSummary, &mut Vec<LexerStateId>),
+        (summary, stack): (&mut SummaryBuilder, &mut Vec<LexerStateId>),
     ) -> Result<(), Error> {
-        let trie = vocabulary.trie();
-        let (nodes, rank) = (trie.nodes(), trie.rank());
-        let (mut at, end, top) = match nodes.get(node as usize) {
+        let nodes = vocabulary.trie().nodes();
+        let range = match nodes.get(node as usize) {
             Some(here) => (node + 1, here.end(), here.depth()),
             None => (0, nodes.len() as u32, 0),
         };
+        self.read_nodes(lexemes, vocabulary, (range, lexer_state), (summary, stack))
+    }
+
+    /// Adds the tokens of a range of nodes to a summary: children of one node, which has depth
+    /// `top`, with all below.
+    pub(super) fn read_nodes<L: LexicalMachine>(
+        &mut self,
+        lexemes: &L,
+        vocabulary: &Vocabulary,
+        ((mut at, end, top), lexer_state): ((u32, u32, usize), LexerStateId),
+        (summary, stack): (&mut SummaryBuilder, &mut Vec<LexerStateId>),
+    ) -> Result<(), Error> {
+        let trie = vocabulary.trie();
+        let (nodes, rank) = (trie.nodes(), trie.rank());
+        let most_read = if top == 0 { MAX_READ_ROOT_NODES } else { MIN_SHARED_NODES };
         stack.clear();
         stack.push(lexer_state);
         while at < end {
@@ -125,8 +178,9 @@ impl LexicalTables {
             }
             if progress.ends != 0 {
                 for one in &*lexemes.lexeme_ends(progress.ends) {
-                    if self.may_follow(lexemes, trie, one.negative_threads, at)? {
-                        summary.endings.push((one.terminal, at, one.negative_threads));
+                    let leftover = lexemes.without_redundant_threads(one.negative_threads);
+                    if self.may_follow(lexemes, trie, leftover, at)? {
+                        summary.endings.push((one.terminal, at, leftover));
                     }
                 }
             }
@@ -137,10 +191,9 @@ impl LexicalTables {
             if self.loops.is_within_loop(lexemes, trie, at, next)? {
                 summary.take(below, rank[here.end() as usize]);
                 at = here.end();
-            } else if here.end() - at > MIN_SHARED_NODES {
+            } else if here.end() - at > most_read {
                 let part = self.summary(lexemes, vocabulary, at, next)?;
-                summary.doubtful |= self.list[part].doubtful;
-                summary.parts.push(part);
+                summary.add_part(part, &self.list[part]);
                 at = here.end();
             } else {
                 stack.truncate(depth);

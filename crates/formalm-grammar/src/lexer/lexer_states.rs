@@ -3,13 +3,14 @@
 //! The transition of a lexer state depends on no stack and is cached for good, because lexer states
 //! are few and recur. Masks read tokens by these tables.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use formalm_core::Interner;
 
 use crate::NOTHING;
 use formalm_machines::LexemeEnd;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// The transition of a lexer state on a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +39,9 @@ pub(crate) struct LexerStates {
     row_bytes: usize,
     outcomes: Interner<LexerTransition>,
     endings: Interner<Arc<[LexemeEnd]>>,
+    /// Canonical states, as far as asked for, and by the hash of their transitions.
+    canonical: FxHashMap<u32, u32>,
+    canonical_by_hash: FxHashMap<u64, u32>,
     /// States from which no lexeme can end, as far as known.
     pub(super) hopeless: FxHashSet<u32>,
 }
@@ -51,6 +55,8 @@ impl Default for LexerStates {
             row_bytes: 0,
             outcomes: Interner::default(),
             endings: Interner::default(),
+            canonical: FxHashMap::default(),
+            canonical_by_hash: FxHashMap::default(),
             hopeless: FxHashSet::default(),
         };
         lexer_states.intern(NOTHING, NOTHING);
@@ -120,6 +126,27 @@ impl LexerStates {
         row.get_or_insert_with(|| vec![0; width].into())[class] = short;
     }
 
+    /// Returns the canonical state of a state, if it is known.
+    pub(super) fn canonical(&self, lexer_state: u32) -> Option<u32> {
+        self.canonical.get(&lexer_state).copied()
+    }
+
+    /// Returns the first state with the transitions of a state, all of which are known. States whose
+    /// hashes collide, or with transitions in `overflow`, are their own.
+    pub(super) fn make_canonical(&mut self, lexer_state: u32) -> u32 {
+        let row = |state: u32| self.rows.get(state as usize).and_then(Option::as_deref);
+        let canonical = match row(lexer_state) {
+            Some(transitions) if !transitions.contains(&u16::MAX) => {
+                let hash = FxBuildHasher.hash_one(transitions);
+                let first = *self.canonical_by_hash.entry(hash).or_insert(lexer_state);
+                if row(first) == Some(transitions) { first } else { lexer_state }
+            }
+            _ => lexer_state,
+        };
+        self.canonical.insert(lexer_state, canonical);
+        canonical
+    }
+
     pub(super) fn intern_or_none(&mut self, lexeme: u32, negative_threads: u32) -> u32 {
         if lexeme == NOTHING { NOTHING } else { self.intern(lexeme, negative_threads) }
     }
@@ -130,6 +157,7 @@ impl LexerStates {
             + self.outcomes.table_bytes()
             + self.endings.table_bytes()
             + self.endings.len() * 40
+            + (self.canonical.len() + 2 * self.canonical_by_hash.len()) * 8
             + (self.hopeless.len() + 2 * self.overflow.len()) * 8
     }
 }

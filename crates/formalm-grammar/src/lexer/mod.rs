@@ -22,6 +22,7 @@ pub(crate) mod terminal_automata;
 pub(crate) mod terminal_rules;
 pub(crate) mod thread_sets;
 pub(crate) mod transition_builder;
+mod word_threads;
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ use crate::NOTHING;
 use crate::dead_end_proof::spellable_terminals::DeadEndProof;
 use crate::limits::StepMeter;
 use crate::lr0::elements;
-use lexer_states::{LexerStates, LexerTransition};
+use lexer_states::{DEAD, LexerStates, LexerTransition};
 pub(crate) use lookahead::as_lookahead_byte;
 use terminal_rules::TerminalRules;
 use thread_sets::ThreadSets;
@@ -107,6 +108,25 @@ impl Lexer {
         }
     }
 
+    /// Returns a lexer state with the same transitions, the same one for nearly all such states.
+    pub(crate) fn canonical_state(&mut self, lexer_state: u32, meter: &mut StepMeter) -> u32 {
+        // Without negative threads, lexer states that differ read different lexemes.
+        if self.states.pair(lexer_state).1 == NOTHING {
+            return lexer_state;
+        }
+        if let Some(known) = self.states.canonical(lexer_state) {
+            return known;
+        }
+        for byte in self.threads.representatives().to_vec() {
+            meter.reset();
+            if self.step(lexer_state, byte, meter).is_err() {
+                // Some byte that may never be read takes too long.
+                return lexer_state;
+            }
+        }
+        self.states.make_canonical(lexer_state)
+    }
+
     /// Separates the proof from the tables that it reads.
     pub(crate) fn proof_and_transitions<'a>(
         &'a mut self,
@@ -131,7 +151,7 @@ impl Lexer {
         let needs_viability_checks = self.needs_viability_checks;
         let (proof, mut transitions) = self.proof_and_transitions(meter);
         let mut outcome = transitions.outcome(lexer_state, byte)?;
-        if !needs_viability_checks {
+        if !needs_viability_checks || outcome == DEAD {
             return Ok(outcome);
         }
         let mut can_continue = false;

@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::NOTHING;
 use crate::indentation::{BEFORE_LINE_BREAK, ColumnCounter, NO_COLUMN, may_end_at};
 use crate::lexer::terminal_automata::TerminalAutomata;
+use crate::lexer::word_threads::ThreadsByByte;
 use crate::limits::StepMeter;
 
 /// The effect of a byte on a thread set.
@@ -133,6 +134,9 @@ pub(crate) struct ThreadSets {
     pub(super) distances: Vec<u32>,
     /// Shortest nonempty strings that complete threads.
     pub(super) completions: FxHashMap<u32, Arc<[u8]>>,
+    /// Sets without redundant threads, by set.
+    pub(super) irredundant: FxHashMap<u32, u32>,
+    pub(super) by_byte: ThreadsByByte,
     /// Empty between steps.
     results: StepResults,
 }
@@ -177,6 +181,8 @@ impl ThreadSets {
             outcomes: Interner::default(),
             distances: Vec::new(),
             completions: FxHashMap::default(),
+            irredundant: FxHashMap::default(),
+            by_byte: ThreadsByByte::default(),
             results: StepResults::default(),
         }
     }
@@ -271,7 +277,7 @@ impl ThreadSets {
         let byte = self.representatives[class];
         let mut results = std::mem::take(&mut self.results);
         results.clear();
-        for &thread in &*self.lists.copy(set) {
+        for &thread in &*self.threads_towards(set, class)? {
             meter.spend(1)?;
             match self.kind(thread) {
                 ThreadKind::Lexeme => self.read_lexeme(thread, byte, &mut results)?,
@@ -496,6 +502,7 @@ impl ThreadSets {
     pub(crate) fn memory_bytes(&self) -> usize {
         let rows = self.rows.iter().flatten().count() * (16 + 4 * self.representatives.len());
         let automata: usize = self.automata.iter().flatten().map(|one| one.memory_bytes()).sum();
-        rows + automata + self.lists.memory_bytes() + self.threads.len() * 40
+        let words = self.by_byte.memory_bytes() + 8 * self.irredundant.len();
+        rows + automata + words + self.lists.memory_bytes() + self.threads.len() * 40
     }
 }

@@ -47,13 +47,14 @@ impl TransitionBuilder<'_> {
     /// completed.
     pub(crate) fn outcome(&mut self, lexer_state: u32, byte: u8) -> Result<LexerTransition, Error> {
         let (lexeme, negative_threads) = self.states.pair(lexer_state);
+        // These are few, and after a name they forbid most bytes.
+        let Some(negative_threads) = self.step_negative_threads(negative_threads, byte)? else {
+            return Ok(DEAD);
+        };
         let read = self.threads.step(lexeme, byte, self.meter)?;
         if read == thread_sets::DEAD {
             return Ok(DEAD);
         }
-        let Some(negative_threads) = self.step_negative_threads(negative_threads, byte)? else {
-            return Ok(DEAD);
-        };
         if !read.is_match()
             && self.rules.lexing == Lexing::Longest
             && self.rules.uncuttable.is_empty()

@@ -6,6 +6,7 @@ mod batched_reading;
 mod completion_bounds;
 mod dead_end_proof;
 mod external_parsers;
+mod redundant_threads;
 mod reference;
 mod sublanguages;
 

@@ -97,6 +97,13 @@ pub trait LexerTables {
     /// [`Error::Limit`].
     fn read_byte(&self, lexer_state: LexerStateId, byte: u8) -> Result<LexemeStep, Error>;
 
+    /// Returns a state from which every byte has the same effect, mostly the same one for all such
+    /// states.
+    fn canonical_state(&self, lexer_state: LexerStateId) -> LexerStateId;
+
+    /// Returns negative threads that forbid the same strings, mostly fewer.
+    fn without_redundant_threads(&self, threads: u32) -> u32;
+
     /// Returns the list of lexeme ends that a number of [`LexemeStep::ends`] stands for.
     fn lexeme_ends(&self, ends: u32) -> Arc<[LexemeEnd]>;
 
@@ -221,6 +228,14 @@ impl LexerTables for NoLexicalMachine {
     }
 
     fn read_byte(&self, _: LexerStateId, _: u8) -> Result<LexemeStep, Error> {
+        match *self {}
+    }
+
+    fn canonical_state(&self, _: LexerStateId) -> LexerStateId {
+        match *self {}
+    }
+
+    fn without_redundant_threads(&self, _: u32) -> u32 {
         match *self {}
     }
 
