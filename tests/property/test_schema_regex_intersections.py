@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import pytest
 
-from formalm import Choice, Constraint, JsonSchema, Language, LanguageError, Regex, Vocabulary
+from formalm import (
+    Choice,
+    Constraint,
+    JsonSchema,
+    Language,
+    LanguageError,
+    LimitError,
+    Regex,
+    Vocabulary,
+)
 from formalm.models.canary import canary
 
 TOKENS = [
@@ -143,3 +153,74 @@ def test_names_of_a_real_vocabulary_leave_room_for_the_rest() -> None:
                 assert mask[number] == (len(read) + len(token) + 4 <= 9), token
         matcher.advance(tokens.index(bytes([byte])))
         read += bytes([byte])
+
+
+ITEMS = [None, "x", "xy", True]
+NAMES = ["a", "b", 'a"b', ""]
+FINITE = {
+    "array": (
+        {"items": {"enum": ITEMS}, "uniqueItems": True},
+        [list(items) for length in range(5) for items in permutations(ITEMS, length)],
+    ),
+    "object": (
+        {
+            "type": "object",
+            "propertyNames": {"enum": NAMES},
+            "additionalProperties": {"const": True},
+        },
+        [
+            dict.fromkeys(names, True)
+            for length in range(5)
+            for names in permutations(NAMES, length)
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FINITE)
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"[\W\w]*",
+        '.*"b".*"a".*',
+        '.*"a".*"b".*"".*',
+        r"\{\".\":.,\"a\":.*",
+        r"[^,]*,[^,]*,[^,]*",
+        ".{9,14}",
+        r".*x.*,.*",
+        r'.*"xy"(,.*)?\]',
+        r".*(true|null)\]",
+    ],
+)
+def test_what_may_not_be_repeated_is_masked(kind: str, pattern: str) -> None:
+    schema, values = {"type": kind, **FINITE[kind][0]}, FINITE[kind][1]
+    language = JsonSchema(schema, property_order="any", max_whitespace=0)
+    texts = [json.dumps(value, separators=(",", ":")) for value in values]
+    members = {text for text in texts if re.fullmatch(pattern, text)}
+    letters = sorted({byte for text in texts for byte in text.encode()})
+    tokens = [bytes([byte]) for byte in letters]
+    tokens += [
+        b'",',
+        b'","',
+        b'["',
+        b'x"',
+        b'xy"',
+        b'a":',
+        b'"b":t',
+        b':true,"',
+        b"e,",
+        b",t",
+        b"e}",
+    ]
+    vocabulary = Vocabulary.from_tokens(tokens)
+    if not members:
+        with pytest.raises((LanguageError, LimitError)):
+            Constraint(language & Regex(pattern), vocabulary)
+        return
+    begun = {text[:end] for text in members for end in range(len(text) + 1)}
+    constraint = Constraint(language & Regex(pattern), vocabulary)
+    for prefix in random.Random(2).sample(sorted(begun), min(len(begun), 600)):
+        matcher = constraint.matcher()
+        matcher.advance_bytes(prefix.encode())
+        allowed = [prefix + token.decode() in begun for token in tokens]
+        assert matcher.mask().tolist() == allowed, prefix

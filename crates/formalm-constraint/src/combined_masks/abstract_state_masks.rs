@@ -81,16 +81,16 @@ impl<M: Machine> AbstractStateClasses<M> {
             let completion = machine.any_completion(next)?;
             let doubts = machine.needs_recheck(Some(state), next, &completion)?;
             let needs_recheck = self.recheck_test(machine, tokens.len());
-            let mut refused = Vec::new();
-            for &token in &tokens {
+            let mut allowed = Vec::with_capacity(tokens.len());
+            for token in tokens {
                 let bytes = self.vocabulary.token_bytes(token).unwrap_or_default();
                 let is_doubtful =
                     needs_recheck(token, bytes) || doubts.as_ref().is_some_and(|one| one(bytes));
-                if is_doubtful && machine.walk(state, bytes)?.is_err() {
-                    refused.push(token);
+                if !is_doubtful || machine.walk(state, bytes)?.is_ok() {
+                    allowed.push(token);
                 }
             }
-            patch(&mut words, &tokens, &refused);
+            patch(&mut words, &allowed, &[]);
         }
         Ok(Some(words))
     }
