@@ -49,7 +49,13 @@ def test_from_tokens() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "options"),
-    [(([b"a"],), {}), (([b"a"],), {"end_token_ids": [0]}), (([b"a"], [0]), {})],
+    [
+        ((), {}),
+        ((), {"tokens": [b"a"]}),
+        (([b"a"],), {}),
+        (([b"a"],), {"end_token_ids": [0]}),
+        (([b"a"], [0]), {}),
+    ],
 )
 def test_the_class_itself_says_what_creates_one(arguments: tuple, options: dict) -> None:
     with pytest.raises(ArgumentError) as raised:

@@ -25,9 +25,8 @@ class Sources:
 
     __slots__ = ("_encoder", "_parts", "_special", "_spellings", "core")
 
-    def __init__(self, parts: Parts, *others: object, **options: object) -> None:
-        given: object = parts
-        if not isinstance(given, Parts) or others or options:
+    def __init__(self, parts: Parts | None = None, *others: object, **options: object) -> None:
+        if not isinstance(parts, Parts) or others or options:
             raise ArgumentError(
                 "a vocabulary is not created by its class",
                 hint="Vocabulary.from_tokens takes a list of bytes, from_tokenizer a tokenizer "
