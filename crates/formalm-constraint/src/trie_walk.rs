@@ -8,7 +8,7 @@ use formalm_core::{
     deadline::check_deadline,
 };
 use formalm_machines::{AcceptingMaskAutomaton, CharRepetition, MaskAutomaton, ValueEnd};
-use formalm_vocabulary::TokenTrie;
+use formalm_vocabulary::{TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 /// The deadline is checked at nodes whose numbers have these bits zero.
@@ -573,6 +573,14 @@ pub(crate) fn difference<K: MaskAutomaton>(
         at += 1;
     }
     Ok(())
+}
+
+/// Returns the tokens that must be read from the concrete state
+/// ([`formalm_core::CompletionClasses::input_needs_recheck`]), sorted.
+pub(crate) fn recheck_tokens(machine: &impl Machine, vocabulary: &Vocabulary) -> Vec<u32> {
+    let all = 0..vocabulary.len() as u32;
+    let bytes = |token| vocabulary.token_bytes(token).unwrap_or_default();
+    all.filter(|&token| machine.input_needs_recheck(bytes(token))).collect()
 }
 
 /// Emits the viable tokens of every trie node with the state they lead to. The walk continues from

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use formalm_core::{ByteSet, Error, Machine, MaskClassId, SetOnce, StateId};
 use formalm_machines::{
     AcceptingVisitor, ApproximateClasses, ClassAutomaton, ClassRenewal, ClassVisitor,
-    IdentityClasses, MaskShortcuts, MemberEnds, NoLexicalMachine, ScratchCache, ScratchMachine,
-    StateClasses, StatesAsClasses, StringClasses, ValueClasses,
+    IdentityClasses, MaskShortcuts, MemberEnds, NoLexicalMachine, ScratchMachine, StateClasses,
+    StatesAsClasses, StringClasses, ValueClasses,
 };
 use formalm_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
@@ -36,7 +36,6 @@ type TokenGroup = (StateId, Vec<u32>);
 pub struct AbstractStateClasses<M> {
     states: IdentityClasses<M>,
     vocabulary: Arc<Vocabulary>,
-    ahead: ScratchCache<M>,
     /// Tokens that must be read from the concrete state, sorted.
     recheck_tokens: SetOnce<Vec<u32>>,
 }
@@ -47,7 +46,6 @@ impl<M: Machine> AbstractStateClasses<M> {
         AbstractStateClasses {
             states: IdentityClasses::new(machine),
             vocabulary,
-            ahead: ScratchCache::default(),
             recheck_tokens: SetOnce::new(),
         }
     }
@@ -61,11 +59,10 @@ impl<M: Machine> AbstractStateClasses<M> {
     ) -> impl Fn(u32, &[u8]) -> bool + use<'a, M> {
         let listed = match self.recheck_tokens.get() {
             None if count <= MAX_ASKED_TOKENS => None,
-            _ => Some(self.recheck_tokens.get_or_init(|| {
-                let all = 0..self.vocabulary.len() as u32;
-                let bytes = |token| self.vocabulary.token_bytes(token).unwrap_or_default();
-                all.filter(|&token| machine.input_needs_recheck(bytes(token))).collect()
-            })),
+            _ => Some(
+                self.recheck_tokens
+                    .get_or_init(|| trie_walk::recheck_tokens(machine, &self.vocabulary)),
+            ),
         };
         move |token, bytes| match listed {
             Some(listed) => listed.binary_search(&token).is_ok(),
@@ -141,7 +138,7 @@ impl<M: Machine> StateClasses for AbstractStateClasses<M> {
     }
 
     fn visit<P: ClassVisitor>(&self, visitor: P) -> P::Result {
-        match self.ahead.of(self.machine()) {
+        match self.states.scratch() {
             Some(ahead) => visitor.visit(&AbstractStateAutomaton { classes: self, ahead: &ahead }),
             None => visitor.visit(&StatesAsClasses::new(&**self.machine())),
         }
@@ -157,7 +154,7 @@ impl<M: Machine> StateClasses for AbstractStateClasses<M> {
 
     fn memory_bytes(&self) -> usize {
         let rechecked = self.recheck_tokens.get().map_or(0, |tokens| 4 * tokens.len());
-        self.states.memory_bytes() + self.ahead.memory_bytes() + rechecked
+        self.states.memory_bytes() + rechecked
     }
 }
 

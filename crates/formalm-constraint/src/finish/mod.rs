@@ -368,11 +368,7 @@ impl FinishSearch {
 
     /// Returns the tokens that must be read from the concrete state, sorted.
     fn recheck_tokens(&self, machine: &impl Machine, vocabulary: &Vocabulary) -> &[u32] {
-        self.recheck_tokens.get_or_init(|| {
-            let all = 0..vocabulary.len() as u32;
-            let bytes = |token| vocabulary.token_bytes(token).unwrap_or_default();
-            all.filter(|&token| machine.input_needs_recheck(bytes(token))).collect()
-        })
+        self.recheck_tokens.get_or_init(|| trie_walk::recheck_tokens(machine, vocabulary))
     }
 }
 

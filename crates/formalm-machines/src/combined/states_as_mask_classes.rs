@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use formalm_core::{ByteSet, Error, LazyDfa, Machine, MaskClassId, StateId};
 
-use super::scratch_copies::ScratchCache;
+use super::scratch_copies::{ScratchCache, ScratchMachine};
 use crate::{
     AcceptingMaskAutomaton, AcceptingVisitor, ApproximateClasses, ClassAutomaton, ClassRenewal,
     ClassVisitor, MaskShortcuts, MemberEnds, NoLexicalMachine, StateClasses, StringClasses,
@@ -26,6 +26,13 @@ impl<M> IdentityClasses<M> {
     }
 }
 
+impl<M: Machine> IdentityClasses<M> {
+    /// Returns the scratch machine on which masks are found; `None` if it is the machine itself.
+    pub fn scratch(&self) -> Option<Arc<ScratchMachine<M>>> {
+        self.ahead.of(&self.machine)
+    }
+}
+
 impl<M: Machine> StateClasses for IdentityClasses<M> {
     type Machine = M;
 
@@ -42,7 +49,7 @@ impl<M: Machine> StateClasses for IdentityClasses<M> {
     }
 
     fn visit<P: ClassVisitor>(&self, purpose: P) -> P::Result {
-        match self.ahead.of(&self.machine) {
+        match self.scratch() {
             Some(ahead) => purpose.visit(&ahead.mask_automaton()),
             None => purpose.visit(&StatesAsClasses::new(&*self.machine)),
         }
@@ -54,7 +61,7 @@ impl<M: Machine> StateClasses for IdentityClasses<M> {
         purpose: P,
     ) -> Result<P::Result, Error> {
         let class = MaskClassId::from_number(state.number());
-        Ok(match self.ahead.of(&self.machine) {
+        Ok(match self.scratch() {
             Some(ahead) => purpose.visit(&ahead.mask_automaton(), class),
             None => purpose.visit(&StatesAsClasses::new(&*self.machine), class),
         })

@@ -369,7 +369,7 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
         abstraction: StatePair,
         cache: &mut SearchCache,
     ) -> Result<Option<bool>, Error> {
-        let found = match self.find_candidate(pair, PLAIN_EFFORT, cache) {
+        let found = match self.find_candidate(abstraction, PLAIN_EFFORT, cache) {
             Err(Error::Limit { .. }) => return Ok(None),
             found => found?,
         };

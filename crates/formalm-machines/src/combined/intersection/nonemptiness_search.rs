@@ -66,18 +66,17 @@ impl<M: IntersectionBounds> NonemptinessSearch<M> {
         Ok(found.is_some())
     }
 
-    /// Searches among abstract states, which are few where names or items may not repeat. Every
+    /// Searches from an abstract state among abstract ones, which are few where names or items may not repeat. Every
     /// completion of a state completes its abstract state, so where there is no common member of
     /// the abstract states, there is none.
     ///
     /// Returns a candidate, which may repeat something; `None` if the pair has no common member.
     pub(super) fn find_candidate(
         &self,
-        (left, right): StatePair,
+        from: StatePair,
         effort: SearchEffort,
         cache: &mut SearchCache,
     ) -> Result<Option<Vec<u8>>, Error> {
-        let from = (self.machine.abstract_state(left)?, right);
         if cache.nonempty.get(&from) == Some(&Nonemptiness::Empty) {
             return Ok(None);
         }
