@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from formalm import JsonSchema, LanguageError
+from formalm import JsonSchema, LanguageError, LimitError
 
 Schema = dict[str, object]
 
@@ -26,8 +26,11 @@ class Universe:
         self.texts = [json.dumps(value, separators=(",", ":")) for value in values]
         self.begun = sorted({text[:end] for text in self.texts[::every] for end in ends(text)})
 
-    def check(self, schema: Schema) -> None:
-        """Compare a schema, whose instances are all among the values, with them."""
+    def check(self, schema: Schema) -> bool:
+        """Compare a schema, whose instances are all among the values, with them.
+
+        Returns ``False`` where a limit of steps refuses the schema.
+        """
         oracle = jsonschema_rs.validator_for(schema)
         pairs = zip(self.values, self.texts, strict=True)
         members = [text for value, text in pairs if oracle.is_valid(value)]
@@ -37,11 +40,14 @@ class Universe:
         except LanguageError as error:
             if "enough distinct items remain" not in str(error):
                 assert members == []
-            return
+            return True
+        except LimitError:
+            return False
         ahead = {text[:end] for text in members for end in ends(text)}
         assert [one for one in self.begun if language.is_viable(one) != (one in ahead)] == []
         least = min(members, key=lambda text: (len(text), text))
         assert language.shortest() == least.encode()
+        return True
 
 
 def ends(text: str) -> range:
@@ -173,17 +179,24 @@ FAMILIES = {
 @given(data=st.data())
 def test_distinct_items_are_exact(family: str, data: st.DataObject) -> None:
     schemas, universe = FAMILIES[family]
-    universe.check(data.draw(schemas))
+    assert universe.check(data.draw(schemas))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=3000, deadline=None)
-@given(data=st.data())
-def test_many_distinct_items_are_exact(family: str, data: st.DataObject) -> None:
+def test_many_distinct_items_are_exact(family: str) -> None:
     schemas, universe = FAMILIES[family]
-    universe.check(data.draw(schemas))
+    examples, refused = 3000, 0
+
+    @settings(max_examples=examples, deadline=None)
+    @given(schema=schemas)
+    def check(schema: Schema) -> None:
+        nonlocal refused
+        refused += not universe.check(schema)
+
+    check()
+    assert refused <= examples // 100
 
 
 def test_an_item_may_repeat_the_one_being_read() -> None:

@@ -192,6 +192,24 @@ def test_mistakes_in_unused_rules_are_refused(line: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "syntax", "hint"),
+    [
+        ('start: "a" WS', "lark", "write %import common.WS"),
+        ('start: "a"\n%ignore WS', "lark", "write %import common.WS"),
+        ('start: A\nA: "a" | INT', "lark", "write %import common.INT"),
+        ("start: select", "lark", 'put quotes around a keyword: "select"'),
+        ("root ::= select", "gbnf", 'put quotes around a keyword: "select"'),
+        ('start: "a" MINE', "lark", None),
+        ("root ::= WS", "gbnf", None),
+    ],
+)
+def test_undefined_names_have_hints(text: str, syntax: str, hint: str | None) -> None:
+    with pytest.raises(LanguageError, match="defined") as caught:
+        Grammar(text, syntax=syntax)
+    assert hint in caught.value.hint if hint else caught.value.hint is None
+
+
+@pytest.mark.parametrize(
     ("text", "syntax"),
     [
         ('a = b - d; b = "y"|"z"|"zz"; d = "zz";', "ebnf"),

@@ -156,6 +156,11 @@ MISTAKES: dict[str, tuple[Callable[[], object], str, str]] = {
         "vocabulary must be a Vocabulary, got TableModel",
         "model.vocabulary",
     ),
+    "another library's vocabulary": (
+        lambda: Constraint(LANGUAGE, type("Vocabulary", (), {"__module__": "theirs"})()),
+        "vocabulary must be a Vocabulary, got theirs.Vocabulary",
+        "Vocabulary.from_tokens(tokens)",
+    ),
     "a list of tokens as vocabulary": (
         lambda: Constraint(LANGUAGE, [b"a"]),  # type: ignore[arg-type]
         "got list",

@@ -101,9 +101,9 @@ pub(crate) fn failure(py: Python<'_>, error: &Error, source: Option<&str>) -> Py
                 let class = py.import("formalm.errors")?.getattr("LimitError")?;
                 let hint = match resource {
                     Resource::States | Resource::Steps | Resource::Bytes => Some(
-                        "use fewer edits, smaller counts or no lookaround, or reduce the ambiguity \
-                         of a grammar; or raise state_limit, step_limit or memory_limit_bytes \
-                         where available",
+                        "use fewer edits, smaller counts, no lookaround, fewer combined keywords \
+                         of a schema, or a less ambiguous grammar; or raise state_limit, \
+                         step_limit or memory_limit_bytes where available",
                     ),
                     Resource::Readings => Some(
                         "could not determine whether a lexeme can be completed: ignore whitespace, \

@@ -311,7 +311,10 @@ def check_vocabulary(vocabulary: object) -> None:
         hint = "the language comes first: Constraint(language, vocabulary)"
     elif isinstance(getattr(vocabulary, "vocabulary", None), Vocabulary):
         hint = "pass model.vocabulary"
-    raise ArgumentError(f"vocabulary must be a Vocabulary, got {kind.__name__}", hint=hint)
+    # Other libraries have a class of this name, too.
+    name = kind.__name__
+    got = f"{kind.__module__}.{name}" if name == Vocabulary.__name__ else name
+    raise ArgumentError(f"vocabulary must be a Vocabulary, got {got}", hint=hint)
 
 
 def _restore(

@@ -13,7 +13,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::indent_terminals::IndentationNames;
 use super::{MAX_DEPTH, argument_context};
 use crate::grammar::{GrammarNote, Lexing, Sublanguage};
-use crate::notation::parse_options::ParseOptions;
+use crate::notation::lark::common_terminals::is_common_terminal;
+use crate::notation::parse_options::{ParseOptions, Syntax};
 use crate::notation::scanner::refusal;
 use crate::notation::syntax_tree::{template_name, unwrap_single};
 use crate::notation::{GrammarSource, RuleSource, SyntaxTree, TerminalSource};
@@ -39,6 +40,7 @@ pub(in crate::notation) struct Definitions<'a> {
     pub(super) parts: Cell<u64>,
     /// `true` if rules may occur inside languages, because the notation has no terminals.
     pub(super) rules_within: bool,
+    syntax: Syntax,
 }
 
 impl<'a> Definitions<'a> {
@@ -63,6 +65,7 @@ impl<'a> Definitions<'a> {
             named_atoms: FxHashMap::default(),
             parts: Cell::new(0),
             rules_within: source.terminals.is_empty(),
+            syntax: options.syntax,
         };
         definitions.collect_names(&options.languages)?;
         definitions.check_sublanguage_names(&options.sublanguages)?;
@@ -115,6 +118,21 @@ impl<'a> Definitions<'a> {
         hint: Option<&str>,
     ) -> Error {
         refusal(self.text, span, message, hint)
+    }
+
+    /// Builds the error for a name without a definition.
+    pub(in crate::notation) fn undefined(&self, name: &str, span: SourceSpan) -> Error {
+        let hint = self.import_hint(name).or_else(|| {
+            let is_rule = name.starts_with(|first: char| first.is_lowercase());
+            is_rule.then(|| format!("define the rule, or put quotes around a keyword: \"{name}\""))
+        });
+        self.refuse(span, &format!("{name} is not defined"), hint.as_deref())
+    }
+
+    /// Returns the hint for an undefined name that can be imported.
+    pub(super) fn import_hint(&self, name: &str) -> Option<String> {
+        let is_importable = self.syntax == Syntax::Lark && is_common_terminal(name);
+        is_importable.then(|| format!("Lark's library has it: write %import common.{name}"))
     }
 
     /// Collects all names. Fails if one is defined twice.
@@ -270,7 +288,7 @@ impl<'a> Definitions<'a> {
             return Err(self.wrong_argument_count(rule, arguments.len(), place));
         }
         if parameters.is_some() && !self.is_terminal_or_language(name) {
-            return Err(self.refuse(place, &format!("{name} is not defined"), None));
+            return Err(self.undefined(name, place));
         }
         if arguments.is_empty() { Ok(()) } else { Err(self.not_a_template(name, place)) }
     }

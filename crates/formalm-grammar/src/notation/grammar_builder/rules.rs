@@ -75,8 +75,7 @@ impl<'a> RuleTable<'a> {
         names: &Definitions<'a>,
     ) -> Result<usize, Error> {
         let Some(&source) = names.templates.get(name) else {
-            let message = format!("{name} is not defined");
-            return Err(names.refuse(span, &message, None));
+            return Err(names.undefined(name, span));
         };
         if source.parameters.len() != arguments.len() {
             return Err(names.wrong_argument_count(source, arguments.len(), span));

@@ -63,11 +63,10 @@ impl<'a> Definitions<'a> {
                 None => {
                     let name = name.split('@').next().unwrap_or(name);
                     let message = format!("{name} is not a defined terminal");
-                    return Err(self.refuse(
-                        *place,
-                        &message,
-                        Some("a terminal may refer to terminals only"),
-                    ));
+                    let import = self.import_hint(name);
+                    let hint =
+                        import.as_deref().unwrap_or("a terminal may refer to terminals only");
+                    return Err(self.refuse(*place, &message, Some(hint)));
                 }
             },
             SyntaxTree::Sequence(list) => syntax::PatternNode::Concat(all(list)?),
@@ -201,7 +200,7 @@ impl<'a> Definitions<'a> {
                         let body = substitute(&source.body, source, arguments);
                         self.regular(&body, depth - 1, *place)
                     }
-                    None => Err(self.refuse(*place, &format!("{name} is not defined"), None)),
+                    None => Err(self.undefined(name, *place)),
                 }
             }
             SyntaxTree::Sequence(list) if list.is_empty() => {

@@ -92,7 +92,7 @@ impl TerminalTable {
             return Err(names.refuse(span, &message, hint));
         }
         let Some(&source) = names.defined.get(name) else {
-            return Err(names.refuse(span, &format!("{name} is not defined"), None));
+            return Err(names.undefined(name, span));
         };
         if names.algebra_terminals.contains(name) {
             let language = names.terminal_language(source, MAX_DEPTH)?;

@@ -48,6 +48,11 @@ const COMMON_TERMINALS: [(&str, u64, &str); 27] = [
     ("C_COMMENT", 13, r"/\*(?:[^*]|\*+[^*/])*\*+/"),
 ];
 
+/// Returns `true` for the name of a terminal of the library.
+pub(in crate::notation) fn is_common_terminal(name: &str) -> bool {
+    COMMON_TERMINALS.iter().any(|one| one.0 == name)
+}
+
 impl LarkReader {
     /// Reads what follows `%import`.
     pub(in crate::notation) fn import(&mut self, start: usize) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! The reader of Lark grammars: definitions of rules, templates and terminals.
 
 mod anonymous_names;
-mod common_terminals;
+pub(super) mod common_terminals;
 pub(super) mod definition_attributes;
 mod directives;
 pub(super) mod inline_languages;
