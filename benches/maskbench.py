@@ -9,7 +9,9 @@ cold. Times are those on the wall, or CPU times of the thread (``--clock cpu``).
 a process of its own for each schema, for it does not survive them all. Where the extension is built
 with the feature ``solver-clock``, the solver's share is told. With ``--layout line`` texts have the
 separators ``", "`` and ``": "``; with ``--glrmask`` that engine, which has no other layout and no
-order but the declared one, is measured too.
+order but the declared one, is measured too. With ``--instances first`` only the first valid
+instance of a schema is read; with ``--warm-up`` a constraint of ours is warmed up so many seconds
+after its first mask, which is not timed.
 """
 
 from __future__ import annotations
@@ -39,10 +41,11 @@ from benches.writing import write
 
 
 class Watch(NamedTuple):
-    """What times are taken with, and the seconds that an instance may take."""
+    """What times are taken with, and the seconds that an instance and a warm-up may take."""
 
     clock: Callable[[], int]
     limit: float
+    warm_up: float
 
 
 #: Whether an instance is valid, and its tokens.
@@ -67,7 +70,8 @@ def main() -> None:
     if arguments.xgrammar_every:
         engines["xgrammar"] = Xgr(vocabulary, arguments.blanks)
     tokenizer = Tokenizer.from_str(vocabulary.json)
-    named = ("vocabulary", "every", "first", "order", "blanks", "layout", "turns", "clock")
+    named = ["vocabulary", "every", "first", "order", "blanks", "layout", "turns", "clock"]
+    named += ["instances", "warm_up"]
     asked = {name: getattr(arguments, name) for name in named}
     about = {**describe(), **asked}
     todo = list(cases(tokenizer, arguments))
@@ -82,6 +86,8 @@ def main() -> None:
     record = {"about": about, "runs": runs, "idle": summary(idle)}
     page = markdown(record)
     way = [] if arguments.order == "any" else [f"order-{arguments.order}"]
+    way += [] if arguments.instances == "all" else [f"instances-{arguments.instances}"]
+    way += [f"warm-up-{arguments.warm_up * 1e3:g}ms"] if arguments.warm_up else []
     way += [f"blanks-{arguments.blanks}"] if arguments.blanks else []
     way += [] if arguments.layout == "compact" else [f"layout-{arguments.layout}"]
     way += [] if arguments.turns == "runs" else [f"turns-{arguments.turns}"]
@@ -102,6 +108,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--order", choices=("any", "schema"), default="any")
     parser.add_argument("--blanks", type=int, default=0, help="most blanks in a gap")
     parser.add_argument("--layout", choices=tuple(SEPARATORS), default="compact")
+    parser.add_argument("--instances", choices=("all", "first"), default="all")
+    parser.add_argument(
+        "--warm-up", type=float, default=0.0, help="seconds in which our constraints are warmed up"
+    )
     parser.add_argument("--glrmask", action="store_true", help="measure glrmask too")
     parser.add_argument(
         "--turns",
@@ -128,7 +138,7 @@ def parse() -> argparse.Namespace:
 
 def watch_of(arguments: argparse.Namespace) -> Watch:
     """Return what is asked for."""
-    return Watch(CLOCKS[arguments.clock], arguments.limit)
+    return Watch(CLOCKS[arguments.clock], arguments.limit, arguments.warm_up)
 
 
 def cases(tokenizer: Tokenizer, arguments: argparse.Namespace) -> Iterator[Case]:
@@ -139,10 +149,10 @@ def cases(tokenizer: Tokenizer, arguments: argparse.Namespace) -> Iterator[Case]
             if at % arguments.every != arguments.first % arguments.every:
                 continue
             case = json.loads(line)
-            layout = SEPARATORS[arguments.layout]
-            tests = [
-                (one["valid"], tokens(tokenizer, one["data"], layout)) for one in case["tests"]
-            ]
+            layout, chosen = SEPARATORS[arguments.layout], case["tests"]
+            if arguments.instances == "first":
+                chosen = [one for one in chosen if one["valid"]][:1]
+            tests = [(one["valid"], tokens(tokenizer, one["data"], layout)) for one in chosen]
             yield case["name"], json.dumps(case["schema"]), tests
 
 
@@ -272,6 +282,8 @@ def judged(
         reason = "; ".join(line.strip() for line in str(error).splitlines())
         return "compile error", times, reason
     times["first"].append(watch.clock() - start)
+    if watch.warm_up and isinstance(engine, Ours):
+        constraint.warm_up(watch.warm_up)
     for valid, tokens in tests:
         before = len(times["between"])
         try:

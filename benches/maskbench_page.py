@@ -55,6 +55,7 @@ def markdown(record: dict[str, Any]) -> str:
         f"medians of {len(runs)} runs, in µs of {NAMES[about['clock']]}; {TURNS[about['turns']]}.",
         f"Members in order {about['order']!r}, at most {about['blanks']} blanks in a gap of ours,",
         f"layout {about['layout']!r}; the first schema is number {about['first']}.",
+        *chosen(about),
         "Times are compared on schemas that the peer compiles; ours on the others stand beside.",
         f"Between masks {record['idle']['p50']:.2f} µs are the clock's and the loop's, as an",
         "engine that does nothing has them; the net ratio is without them on both sides.",
@@ -76,6 +77,23 @@ def markdown(record: dict[str, Any]) -> str:
         lines += ["", "Ours that do not pass:", ""]
         lines += [f"- {one}" for one in runs[0]["faults"]["formalm"]]
     return "\n".join(lines) + "\n"
+
+
+def chosen(about: dict[str, Any]) -> list[str]:
+    """Return what is said of the instances and of warm-ups, where they are not the usual ones."""
+    lines = []
+    if about["instances"] == "first":
+        lines.append("Of each schema the first valid instance is read.")
+    if about["warm_up"]:
+        lines.append(
+            f"Our constraints are warmed up for {about['warm_up'] * 1e3:g} ms after the first mask."
+        )
+    return lines
+
+
+def told(ratio: float) -> str:
+    """Return a ratio as a fraction of one, or as a multiple."""
+    return f"1/{1 / ratio:.1f}" if ratio <= 1 else f"{ratio:.2f}"
 
 
 def table(runs: list[dict[str, Any]], peer: str, idle: float) -> list[str]:
@@ -100,8 +118,8 @@ def table(runs: list[dict[str, Any]], peer: str, idle: float) -> list[str]:
         if peer == "llguidance":
             asked, verdict = f"1/{1 / target:.0f}", "met" if ratio <= target else "**missed**"
         lines.append(
-            f"| {WHAT[what]} | {figure} | {ours:.1f} | {theirs:.1f} | 1/{theirs / ours:.1f} |"
-            f" 1/{1 / ratio:.1f} | {asked} | {verdict} | {other:.1f} |"
+            f"| {WHAT[what]} | {figure} | {ours:.1f} | {theirs:.1f} | {told(ours / theirs)} |"
+            f" {told(ratio)} | {asked} | {verdict} | {other:.1f} |"
         )
     return lines
 

@@ -20,6 +20,7 @@ mod shared_masks;
 mod sorted_token_reading;
 mod state_table;
 mod token_graph;
+mod tokens_by_abstract_state;
 mod trie_walk;
 mod trie_word_reading;
 mod warm_up;

@@ -6,7 +6,6 @@
 //! the abstract state is known to complete the state, too; the others are read from the state
 //! itself.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use formalm_core::{ByteSet, Error, Machine, MaskClassId, SetOnce, StateId};
@@ -16,9 +15,9 @@ use formalm_machines::{
     StatesAsClasses, StringClasses, ValueClasses,
 };
 use formalm_vocabulary::Vocabulary;
-use rustc_hash::FxHashMap;
 
 use crate::mask::patch;
+use crate::tokens_by_abstract_state::tokens_by_abstract_state;
 use crate::trie_walk;
 
 /// Maximum number of abstract states that the tokens of one mask may lead to; each needs a
@@ -27,9 +26,6 @@ const MAX_NEXT_STATES: usize = 1 << 12;
 
 /// Maximum number of tokens that are asked about one by one. Chosen, not measured.
 const MAX_ASKED_TOKENS: usize = 1 << 10;
-
-/// Tokens, with the abstract state after them.
-type TokenGroup = (StateId, Vec<u32>);
 
 /// The states of a machine as its mask classes, with masks found on abstract states.
 #[derive(Debug)]
@@ -72,7 +68,9 @@ impl<M: Machine> AbstractStateClasses<M> {
 
     /// Returns the bitmask of a state; `None` if its tokens lead to too many abstract states.
     fn mask(&self, machine: &M, state: StateId) -> Result<Option<Vec<u32>>, Error> {
-        let Some(groups) = self.tokens_by_abstract_state(machine, state)? else { return Ok(None) };
+        let trie = self.vocabulary.trie();
+        let groups = tokens_by_abstract_state(machine, trie, state, MAX_NEXT_STATES)?;
+        let Some(groups) = groups else { return Ok(None) };
         let mut words = vec![0; self.vocabulary.len().div_ceil(32)];
         for (next, tokens) in groups {
             let completion = machine.any_completion(next)?;
@@ -90,35 +88,6 @@ impl<M: Machine> AbstractStateClasses<M> {
             patch(&mut words, &allowed, &[]);
         }
         Ok(Some(words))
-    }
-
-    /// Returns the tokens that the abstract state allows, by the abstract state after each.
-    fn tokens_by_abstract_state(
-        &self,
-        machine: &M,
-        state: StateId,
-    ) -> Result<Option<Vec<TokenGroup>>, Error> {
-        let from = machine.abstract_state(state)?;
-        let known: RefCell<FxHashMap<u32, StateId>> = RefCell::default();
-        let abstract_state = |state: StateId| {
-            if let Some(&known) = known.borrow().get(&state.number()) {
-                return Ok(known);
-            }
-            let found = machine.abstract_state(state)?;
-            known.borrow_mut().insert(state.number(), found);
-            Ok(found)
-        };
-        let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
-        let mut groups: Vec<TokenGroup> = Vec::new();
-        let emit = |next: StateId, tokens: &[u32]| {
-            let at = *numbers.entry(next.number()).or_insert(groups.len());
-            if at == groups.len() {
-                groups.push((next, Vec::new()));
-            }
-            groups[at].1.extend_from_slice(tokens);
-        };
-        trie_walk::tokens(machine, self.vocabulary.trie(), from, abstract_state, emit)?;
-        Ok((groups.len() <= MAX_NEXT_STATES).then_some(groups))
     }
 }
 

@@ -6,15 +6,13 @@
 //! completion is known that has at most as many bytes as tokens are left: the shortest one cannot
 //! be longer.
 
-use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
 
 use formalm_core::{Error, Machine, Resource, StateId};
 use formalm_vocabulary::Vocabulary;
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::FinishSearch;
-use crate::trie_walk;
+use crate::tokens_by_abstract_state::tokens_by_abstract_state;
 
 /// Bytes inserted before a completion that repeats something. Chosen, not measured.
 const SEPARATING_BYTES: &[u8] = b"aAb01_ ";
@@ -49,35 +47,14 @@ pub(super) struct ClassFinder<'a, M> {
 impl<M: Machine> ClassFinder<'_, M> {
     /// Returns the tokens that may follow, and some that may not, by completion class.
     pub(super) fn find(mut self) -> Result<Vec<CompletionClass>, Error> {
-        let mut known: FxHashMap<u32, usize> = FxHashMap::default();
-        let mut parts: Vec<CompletionClass> = Vec::new();
-        let from = self.machine.abstract_state(self.state)?;
-        let (distinguished, is_finite) = (RefCell::default(), self.machine.is_finite());
-        let representative = |state| {
-            let state = self.machine.abstract_state(state)?;
-            let mut distinguished: RefMut<'_, FxHashSet<u32>> = distinguished.borrow_mut();
-            if distinguished.insert(state.number())
-                && distinguished.len() > MAX_NEXT_STATES
-                && !is_finite
-            {
-                let (needed, allowed) = (distinguished.len() as u64, MAX_NEXT_STATES as u64);
-                return Err(Error::Limit { resource: Resource::States, needed, allowed });
-            }
-            Ok(state)
+        let (trie, is_finite) = (self.vocabulary.trie(), self.machine.is_finite());
+        let limit = if is_finite { usize::MAX } else { MAX_NEXT_STATES };
+        let Some(groups) = tokens_by_abstract_state(self.machine, trie, self.state, limit)? else {
+            let (needed, allowed) = (limit as u64 + 1, limit as u64);
+            return Err(Error::Limit { resource: Resource::States, needed, allowed });
         };
-        trie_walk::tokens(
-            self.machine,
-            self.vocabulary.trie(),
-            from,
-            representative,
-            |next, tokens| {
-                let at = *known.entry(next.number()).or_insert(parts.len());
-                if at == parts.len() {
-                    parts.push(CompletionClass { state: next, tokens: Vec::new(), fits: false });
-                }
-                parts[at].tokens.extend_from_slice(tokens);
-            },
-        )?;
+        let unsearched = |(state, tokens)| CompletionClass { state, tokens, fits: false };
+        let mut parts: Vec<CompletionClass> = groups.into_iter().map(unsearched).collect();
         if is_finite {
             return Ok(parts);
         }
