@@ -115,7 +115,8 @@ pub(crate) fn tokens<K: MaskClasses>(
 ) -> Result<TargetGroups, Error> {
     let TokenSources { language_targets, free } = sources;
     let mut groups = TargetGroups::new();
-    if boundary == Boundary::Inside && context.encoder.pretoken_must_end(from.pretoken) {
+    let must_end = boundary == Boundary::Inside && context.encoder.pretoken_must_end(from.pretoken);
+    if must_end || !context.encoder.splitter().admits(from.splitter_state, boundary) {
         return Ok(groups);
     }
     let mut walk = JointWalk::default();
@@ -403,7 +404,11 @@ impl JointWalk {
         boundary: Boundary,
         first: impl Fn(u8) -> bool,
     ) -> Result<(), Error> {
-        for byte in (0..=255u8).filter(|&byte| first(byte)) {
+        if context.encoder.byte_token(0).is_none() {
+            return Ok(());
+        }
+        let live = context.machine.live_bytes(from.state)?;
+        for byte in live.iter().filter(|&byte| first(byte)) {
             let Some(token) = context.encoder.byte_token(byte) else { return Ok(()) };
             let splitter_state =
                 context.encoder.splitter().step_byte_token(from.splitter_state, byte, boundary);

@@ -55,7 +55,8 @@ impl PartSignatures {
             && context.machine.is_exact()
             && context.special.is_empty()
             && context.encoder.is_merging()
-            && !context.encoder.has_open_pieces();
+            && !context.encoder.has_open_pieces()
+            && context.encoder.unsettled_boundaries().settles_any(context.encoder.splitter());
         if !is_shared {
             return Ok(None);
         }
@@ -161,13 +162,14 @@ impl<K: MaskClasses> SignatureTree<'_, K> {
         Ok(Some(TreeHash { hash, refers_to }))
     }
 
-    /// Returns `true` if some text that the normalizer leaves unchanged follows an ASCII byte, and
-    /// if it does not depend on the text before.
+    /// Returns `true` if some text that the normalizer leaves unchanged follows an ASCII byte,
+    /// whatever came before: it is one even in the weakest state, and those of the splitter after the
+    /// byte are open.
     fn goes_on(&mut self, state: StateId, byte: u8) -> Result<bool, Error> {
         let context = self.context;
         let start = context.encoder.splitter().start().weakest();
         let Some(next) = context.machine.step(state, byte)? else { return Ok(false) };
-        if !context.is_open(start) || self.product.depends_on_text(context, next)? {
+        if !context.is_open(start) {
             return Ok(false);
         }
         let product_state = self.product.intern(context, next, start)?;

@@ -7,14 +7,15 @@
 //! dead.
 
 mod best_path;
+mod completion_tokens;
 mod completions;
 mod witnesses;
 
 use std::sync::Arc;
 
 use formalm_core::{
-    ByteSet, Error, LazyDfa, LruCache, ReadingHints, Resource, deadline::check_deadline,
-    map_slot_bytes, set_slot_bytes,
+    ByteSet, Error, LazyDfa, LruCache, MemoryBytes, ReadingHints, Resource,
+    deadline::check_deadline, map_slot_bytes, set_slot_bytes,
 };
 use formalm_machines::MaskClasses;
 use formalm_vocabulary::bpe::{
@@ -22,6 +23,7 @@ use formalm_vocabulary::bpe::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::completion_tokens::CompletionTokens;
 use self::completions::Completions;
 use self::witnesses::{first_clean, first_witnesses};
 use super::joint_targets::{GroupTokens, JointTarget, TokenChoice, TokenSources};
@@ -52,6 +54,7 @@ pub(super) type ElementGroups = Vec<(SubsetElement, GroupTokens)>;
 #[derive(Debug, Default)]
 pub(crate) struct Liveness {
     witnesses: FxHashMap<ProductState, Vec<u32>>,
+    completion_tokens: CompletionTokens,
     dead: FxHashSet<(SubsetElement, u32)>,
     /// Positions that a bounded search left undecided.
     undecided: FxHashSet<(SubsetElement, u32)>,
@@ -134,7 +137,8 @@ impl Liveness {
         if !self.witnesses.contains_key(&product_state) {
             let mut found = self.next_bytes(context, product, product_state)?;
             if found.is_empty() {
-                found = first_witnesses(context, product, product_state)?;
+                let tokens = &mut self.completion_tokens;
+                found = first_witnesses(context, product, tokens, product_state)?;
             }
             self.witnesses.insert(product_state, found);
         }
@@ -513,6 +517,7 @@ impl Liveness {
             + 16 * self.witnesses.len()
             + map_slot_bytes(&self.best_path_verdicts)
             + map_slot_bytes(&self.completions)
+            + self.completion_tokens.memory_bytes()
             + self.kept_groups.size()
             + self.completions.values().map(Completions::memory_bytes).sum::<usize>()
             + set_slot_bytes(&self.dead)

@@ -7,6 +7,7 @@ use super::super::ProductContext;
 use super::super::product::{Product, ProductState};
 use super::super::subsets::SubsetElement;
 use super::ElementGroups;
+use super::completion_tokens::CompletionTokens;
 
 /// Number of first bytes with which completions are tried. Chosen, not measured.
 const FIRST_BYTES_TRIED: usize = 4;
@@ -35,14 +36,21 @@ pub(super) fn first_clean<K: MaskClasses>(
 pub(super) fn first_witnesses<K: MaskClasses>(
     context: ProductContext<'_, K>,
     product: &mut Product,
+    tokens: &mut CompletionTokens,
     product_state: ProductState,
 ) -> Result<Vec<u32>, Error> {
     let live = context.machine.live_bytes(product.parts(product_state).0)?;
     let firsts = live.iter().map(Some).take(FIRST_BYTES_TRIED);
     let mut list = Vec::new();
     for first in [None].into_iter().chain(firsts) {
-        let rest = product.rest_of_pretoken(context, product_state, first)?;
-        list.extend(rest.and_then(|rest| first_token(context, &rest)));
+        let found = match tokens.first(context, product, product_state, first)? {
+            Some(found) => Some(found),
+            None => {
+                let rest = product.rest_of_pretoken(context, product_state, first)?;
+                rest.and_then(|rest| first_token(context, &rest))
+            }
+        };
+        list.extend(found);
     }
     list.dedup();
     Ok(list)

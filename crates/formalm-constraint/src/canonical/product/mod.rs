@@ -132,6 +132,18 @@ impl Product {
         }
     }
 
+    /// Returns the state after a byte inside the pre-token, given the language state there.
+    pub(crate) fn step_inside<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product_state: ProductState,
+        (byte, state): (u8, StateId),
+    ) -> Result<Option<ProductState>, Error> {
+        let (_, splitter_state) = self.parts(product_state);
+        let next = context.encoder.splitter().step(splitter_state, byte, Boundary::Inside);
+        next.map(|splitter_state| self.intern(context, state, splitter_state)).transpose()
+    }
+
     pub(crate) fn is_end<K: MaskClasses>(
         &self,
         context: ProductContext<'_, K>,
@@ -259,11 +271,16 @@ impl Product {
             return Ok(true);
         }
         let (state, splitter_state) = self.parts(product_state);
+        let splitter = context.encoder.splitter();
+        let boundaries = [Boundary::Pretoken, Boundary::Added];
+        if !boundaries.iter().any(|&boundary| splitter.admits(splitter_state, boundary)) {
+            return Ok(false);
+        }
         let live = context.machine.live_bytes(state)?;
         let mut begins_pretoken = false;
-        for boundary in [Boundary::Pretoken, Boundary::Added] {
+        for boundary in boundaries {
             let goes_on = |byte: u8| {
-                let next = context.encoder.splitter().step(splitter_state, byte, boundary);
+                let next = splitter.step(splitter_state, byte, boundary);
                 begins_pretoken = begins_pretoken || next.is_some();
                 next.is_some_and(|next| context.goes_on_after(next))
             };
@@ -279,7 +296,7 @@ impl Product {
             && let Some((byte, _)) = self.completion_hop(context, state)?
         {
             // Nearly always a known completion shows it.
-            for boundary in [Boundary::Pretoken, Boundary::Added] {
+            for boundary in boundaries {
                 if let Some(next) = self.step(context, product_state, (byte, boundary))?
                     && self.is_productive(context, next)?
                 {
@@ -288,7 +305,7 @@ impl Product {
             }
         }
         for byte in live.iter() {
-            for boundary in [Boundary::Pretoken, Boundary::Added] {
+            for boundary in boundaries {
                 if let Some(next) = self.step(context, product_state, (byte, boundary))?
                     && self.is_productive(context, next)?
                 {

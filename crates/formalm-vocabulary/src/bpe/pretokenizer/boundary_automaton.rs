@@ -75,6 +75,8 @@ pub struct BoundaryAutomaton {
     /// Per such number and row, whether some character can be completed: any one, and one that is
     /// no symbol.
     completable: Vec<[bool; 2]>,
+    /// Per state and boundary, whether some character may stand there.
+    admits: Vec<bool>,
 }
 
 impl BoundaryAutomaton {
@@ -118,7 +120,7 @@ impl BoundaryAutomaton {
     ) -> BoundaryAutomaton {
         let row_bits = (partition.row_count() + 1).next_power_of_two().trailing_zeros();
         let [ends, added, symbols] = flags;
-        let (live_classes, completable) = (Vec::new(), Vec::new());
+        let (live_classes, completable, admits) = (Vec::new(), Vec::new(), Vec::new());
         let mut automaton = BoundaryAutomaton {
             partition,
             row_bits,
@@ -130,6 +132,7 @@ impl BoundaryAutomaton {
             symbols,
             live_classes,
             completable,
+            admits,
         };
         automaton.find_completable();
         automaton
@@ -214,6 +217,7 @@ impl BoundaryAutomaton {
                 known.intern_new((&*alive).into())
             });
             self.live_classes.push(id);
+            self.admits.push(alive.iter().any(|&bits| bits != 0));
         }
     }
 
@@ -327,6 +331,19 @@ impl BoundaryAutomaton {
         }
     }
 
+    /// Returns `false` if nothing that follows a state can have a boundary before its first byte.
+    #[inline]
+    pub fn admits(&self, state_here: BoundaryState, boundary: Boundary) -> bool {
+        match self.is_between_characters(state_here) {
+            true => self.admits[self.state(state_here) as usize * 3 + boundary as usize],
+            false => match boundary {
+                Boundary::Inside => true,
+                Boundary::Pretoken => self.split_bytes.is_some(),
+                Boundary::Added => false,
+            },
+        }
+    }
+
     /// Returns the boundary before a byte inside a character.
     #[inline]
     fn boundary_inside(&self, state_here: BoundaryState, byte: u8) -> Boundary {
@@ -399,6 +416,9 @@ impl BoundaryAutomaton {
 
     /// Returns the memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        4 * self.table.len() + 2 * self.completable.len() + 128 * self.partition.row_count()
+        4 * self.table.len()
+            + 2 * self.completable.len()
+            + self.admits.len()
+            + 128 * self.partition.row_count()
     }
 }

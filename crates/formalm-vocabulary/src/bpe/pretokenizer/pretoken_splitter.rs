@@ -183,6 +183,12 @@ impl Splitter {
         Some(SplitterState { boundaries, filter })
     }
 
+    /// Returns `false` if nothing that follows a state can have a boundary before its first byte.
+    #[inline]
+    pub fn admits(&self, state: SplitterState, boundary: Boundary) -> bool {
+        self.boundaries.admits(state.boundaries, boundary)
+    }
+
     /// Returns `true` if the text may end here.
     #[inline]
     pub fn may_end(&self, state: SplitterState) -> bool {

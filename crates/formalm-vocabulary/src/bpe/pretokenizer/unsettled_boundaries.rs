@@ -50,6 +50,8 @@ pub struct UnsettledBoundaries {
 #[derive(Debug, Default)]
 struct UnsettledTables {
     open: OpenStates,
+    /// Whether some state is open, if that was asked.
+    has_open: Option<bool>,
     sets: Interner<Box<[UnsettledState]>>,
     /// Sets of positions in a set.
     settled: Interner<Box<[u32]>>,
@@ -63,6 +65,15 @@ impl UnsettledBoundaries {
         let boundaries = splitter.boundaries();
         boundaries.is_between_characters(state)
             && self.tables.lock().open.contains(boundaries, boundaries.state_number(state))
+    }
+
+    /// Returns `true` if some state is open. Otherwise nothing is ever settled.
+    pub fn settles_any(&self, splitter: &Splitter) -> bool {
+        let boundaries = splitter.boundaries();
+        let UnsettledTables { open, has_open, .. } = &mut *self.tables.lock();
+        let states = 0..boundaries.state_count() as u32;
+        *has_open
+            .get_or_insert_with(|| states.into_iter().any(|state| open.contains(boundaries, state)))
     }
 
     /// Returns all states in which a splitter may be between two characters. A boundary right there
