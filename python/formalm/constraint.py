@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from formalm import _core
+from formalm.argument_checks import checked_integer, checked_seconds
 from formalm.automata import TokenAutomaton
-from formalm.automata.text_and_argument_checks import checked_integer, checked_seconds
 from formalm.bitmask import apply_bitmask, fill_bitmasks, fill_draft, new_bitmask
 from formalm.errors import ArgumentError, TokenError
 from formalm.languages import Language, as_language

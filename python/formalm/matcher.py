@@ -11,12 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import (
-    SPECIAL,
-    checked_seconds,
-    shown_bytes,
-    shown_text,
-)
+from formalm.argument_checks import checked_seconds
+from formalm.automata.text_of_bytes import SPECIAL, shown_bytes, shown_text
 from formalm.languages.grammar.queries import Expected, GrammarQueries
 
 if TYPE_CHECKING:

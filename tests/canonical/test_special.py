@@ -20,7 +20,7 @@ from formalm import (
     Vocabulary,
     VocabularyError,
 )
-from formalm.automata.text_and_argument_checks import shown_text
+from formalm.automata.text_of_bytes import shown_text
 from tests.canonical.small_tokenizers import PIECES, trained, with_fallback
 
 CALL, DONE = SpecialToken("<|call|>"), SpecialToken("<|done|>")

@@ -19,7 +19,8 @@ OUTSIDE = (
     "crates/formalm-regex/",
     "crates/formalm-automata/",
     "crates/formalm-python/",
-    "python/formalm/automata/text_and_argument_checks.py",
+    "python/formalm/argument_checks.py",
+    "python/formalm/automata/text_of_bytes.py",
     "python/formalm/errors",
     "python/formalm/_",
 )

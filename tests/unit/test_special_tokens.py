@@ -27,7 +27,7 @@ from formalm import (
     search,
     stream,
 )
-from formalm.automata.text_and_argument_checks import shown_text
+from formalm.automata.text_of_bytes import shown_text
 from formalm.languages import from_data, to_data, until
 from tests.support.special_tokens import CALL, CASES, DONE, ID, TOKENS, VOCABULARY
 

@@ -8,19 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
+from formalm.argument_checks import Relation, Unit, checked_integer, counts_characters, is_inclusion
 from formalm.automata.automaton_base import AutomatonBase
 from formalm.automata.edge_labels import Ranges, byte_labels, edges_for_people
 from formalm.automata.ranking import MEMORY_LIMIT_BYTES as LIMIT_BYTES
 from formalm.automata.ranking import MemberRanking
-from formalm.automata.text_and_argument_checks import (
-    Relation,
-    Unit,
-    as_text,
-    checked_integer,
-    counts_characters,
-    is_inclusion,
-    text_bytes,
-)
+from formalm.automata.text_of_bytes import as_text, text_bytes
 from formalm.automata.trace import Trace
 from formalm.errors import ArgumentError
 

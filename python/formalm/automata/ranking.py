@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import checked_integer, shown
+from formalm.argument_checks import checked_integer, shown
 from formalm.errors import ArgumentError, LimitError
 
 __all__ = ["MEMORY_LIMIT_BYTES", "MemberRanking", "Span"]

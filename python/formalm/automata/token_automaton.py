@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm import _core
+from formalm.argument_checks import checked_integer
 from formalm.automata.automaton_base import AutomatonBase
 from formalm.automata.edge_labels import Ranges, edges_for_people, token_labels
 from formalm.automata.ranking import MEMORY_LIMIT_BYTES, MemberRanking
-from formalm.automata.text_and_argument_checks import checked_integer
 from formalm.automata.trace import Trace
 from formalm.errors import ArgumentError
 from formalm.vocabulary import Vocabulary

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
-from formalm.automata.text_and_argument_checks import checked_integer
+from formalm.argument_checks import checked_integer
 from formalm.errors import ArgumentError, LimitError
 
 if TYPE_CHECKING:

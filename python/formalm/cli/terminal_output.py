@@ -18,7 +18,7 @@ import sys
 from contextlib import suppress
 from typing import IO, Any
 
-from formalm.automata.text_and_argument_checks import escaped
+from formalm.automata.text_of_bytes import escaped
 from formalm.errors import ArgumentError
 
 __all__ = [

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakSet, ref
 
-from formalm.automata.text_and_argument_checks import checked_integer, checked_seconds
+from formalm.argument_checks import checked_integer, checked_seconds
 from formalm.constraint import Constraint, ConstraintOptions
 from formalm.constraint_cache.request import Request, RequestLimits, is_long
 from formalm.constraint_cache.statistics import CacheEvent, CacheStats

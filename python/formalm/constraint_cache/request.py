@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from formalm.automata.text_and_argument_checks import checked_seconds
+from formalm.argument_checks import checked_seconds
 from formalm.constraint import Constraint, ConstraintOptions
 from formalm.constraint_keys import Key, description_of
 from formalm.errors import ArgumentError, DeadlineError, LimitError

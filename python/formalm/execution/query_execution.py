@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalm._core import Matcher
-from formalm.automata.text_and_argument_checks import shown_text
+from formalm.automata.text_of_bytes import shown_text
 from formalm.constraint import Constraint
 from formalm.cost import Cost, Progress, checked_progress
 from formalm.errors import ArgumentError, ModelError

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from formalm.argument_checks import checked_flag
 from formalm.constraint import Constraint
 from formalm.continuations import begun, check_heal
 from formalm.errors import ArgumentError, FormalmError, TokenError
@@ -55,8 +56,7 @@ class GenerationRequest:
     def __post_init__(self) -> None:
         positive("max_tokens", self.max_tokens, least=0)
         for name, value in (("finish", self.finish), ("measure", self.measure)):
-            if not isinstance(value, bool):
-                raise ArgumentError(f"{name} must be True or False, got {value!r}")
+            checked_flag(name, value)
         check_tokenization(self.tokenization)
         if self.finish and self.language is None:
             raise ArgumentError("finish=True requires a language, for each prompt")

@@ -9,7 +9,7 @@ from math import fsum
 import numpy as np
 import numpy.typing as npt
 
-from formalm.automata.text_and_argument_checks import shown_text
+from formalm.automata.text_of_bytes import shown_text
 from formalm.constraint import Matcher
 from formalm.errors import ModelError
 from formalm.generation.finish_steering import FinishSteering

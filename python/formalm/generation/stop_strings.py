@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from formalm.automata.text_and_argument_checks import SPECIAL
+from formalm.automata.text_of_bytes import SPECIAL
 from formalm.errors import ArgumentError
 from formalm.languages import Choice, Language, StringLiteral, as_language
 

@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, overload
 
-from formalm.automata.text_and_argument_checks import shown_bytes
+from formalm.automata.text_of_bytes import shown_bytes
 from formalm.constraint import Constraint
 from formalm.execution.arguments import Prompt, refuse_language
 from formalm.generation.request import GenerationRequest, plan_sequences

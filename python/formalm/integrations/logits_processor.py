@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formalm.argument_checks import checked_flag
 from formalm.bitmask import apply_bitmask, check_tensors, is_normalized, masked_scores
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError, LimitError, ModelError, TokenError
@@ -406,10 +407,8 @@ def _check_count(languages: int, prompts: int | None) -> None:
 
 def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> FinishSteering | None:
     """Returns the mask restriction for ``finish=True``, if requested and possible."""
-    if not isinstance(finish, bool):
-        raise ArgumentError(f"finish must be True or False, got {finish!r}")
     positive("max_new_tokens", budget)
-    if not finish:
+    if not checked_flag("finish", finish):
         if budget is not None:
             raise ArgumentError(
                 "max_new_tokens must be None without finish=True", hint="pass it to model.generate"

@@ -7,6 +7,7 @@ from typing import Any
 
 from transformers import TextGenerationPipeline
 
+from formalm.argument_checks import checked_flag
 from formalm.constraint import Constraint
 from formalm.errors import ArgumentError
 from formalm.generation.region_budget import region_budgets
@@ -101,9 +102,7 @@ class ConstrainedTextGenerationPipeline(TextGenerationPipeline):  # type: ignore
         # A new one for each call, so that the tokenizer is read in its current state.
         forward["vocabularies"] = {}
         if finish is not NOT_GIVEN:
-            if not isinstance(finish, bool):
-                raise ArgumentError(f"finish must be True or False, got {finish!r}")
-            forward["finish"] = finish
+            forward["finish"] = checked_flag("finish", finish)
         budgets = {"max_reasoning_tokens": max_reasoning_tokens, "max_free_tokens": max_free_tokens}
         forward |= {name: one for name, one in budgets.items() if one is not NOT_GIVEN}
         defaults = getattr(self, "_postprocess_params", None)

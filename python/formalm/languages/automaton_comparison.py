@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from formalm import _core
+from formalm.argument_checks import checked_integer, counts_characters, is_inclusion
 from formalm.automata.automaton import Automaton
-from formalm.automata.text_and_argument_checks import (
-    as_text,
-    checked_integer,
-    counts_characters,
-    is_inclusion,
-)
+from formalm.automata.text_of_bytes import as_text
 from formalm.errors import LanguageError
 from formalm.languages.algebra import as_language
 
 if TYPE_CHECKING:
-    from formalm.automata.text_and_argument_checks import Relation, Unit
+    from formalm.argument_checks import Relation, Unit
     from formalm.languages.language import Language
 
 __all__ = ["difference", "written_out"]

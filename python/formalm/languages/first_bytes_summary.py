@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from formalm.automata.text_and_argument_checks import as_text
+from formalm.automata.text_of_bytes import as_text
 from formalm.errors import LimitError
 
 if TYPE_CHECKING:

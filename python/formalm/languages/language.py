@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import text_bytes
+from formalm.automata.text_of_bytes import text_bytes
 from formalm.errors import ArgumentError, LanguageError, LimitError
 from formalm.languages.captures.capture_mixin import CapturesMixin
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    from formalm.argument_checks import Relation, Unit
     from formalm.automata import Automaton
-    from formalm.automata.text_and_argument_checks import Relation, Unit
     from formalm.languages.json_schema.partial_json import PartialJson
 
 __all__ = ["Language", "text_bytes"]

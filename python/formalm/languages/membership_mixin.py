@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from formalm.automata.text_and_argument_checks import as_text, checked_integer, text_bytes
+from formalm.argument_checks import checked_integer
+from formalm.automata.text_of_bytes import as_text, text_bytes
 from formalm.errors import ArgumentError
 
 if TYPE_CHECKING:

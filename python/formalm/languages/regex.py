@@ -7,7 +7,7 @@ import sys
 from typing import Literal, get_args
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import text_bytes
+from formalm.automata.text_of_bytes import text_bytes
 from formalm.errors import ArgumentError, LanguageError, lone_surrogate
 from formalm.languages.language import Language
 

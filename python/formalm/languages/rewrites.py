@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from formalm import _core
+from formalm.argument_checks import checked_flag
 from formalm.errors import ArgumentError, LanguageError, lone_surrogate
 from formalm.languages.algebra import as_language
 from formalm.languages.choice import StringLiteral
@@ -22,8 +23,7 @@ class Rewritten(Language):
     def __init__(
         self, language: Language, rules: Mapping[str, object], optional: bool = False
     ) -> None:
-        if type(optional) is not bool:
-            raise ArgumentError(f"optional must be True or False, got {optional!r:.80}")
+        checked_flag("optional", optional)
         if not isinstance(rules, Mapping):
             kind = type(rules).__name__
             raise ArgumentError(f"rules must map strings to strings, got {kind}")

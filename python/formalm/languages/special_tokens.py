@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import SPECIAL, text_bytes
+from formalm.automata.text_of_bytes import SPECIAL, text_bytes
 from formalm.errors import LanguageError
 from formalm.languages.language import Language
 from formalm.vocabulary import Vocabulary

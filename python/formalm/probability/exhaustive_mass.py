@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formalm._core import Matcher
-from formalm.automata.text_and_argument_checks import shown_text
+from formalm.automata.text_of_bytes import shown_text
 from formalm.errors import ArgumentError
 from formalm.execution.query_contexts import QueryContext
 from formalm.execution.query_execution import LimitReached, QueryExecution

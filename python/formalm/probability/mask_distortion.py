@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from formalm.automata.text_and_argument_checks import shown_text
+from formalm.automata.text_of_bytes import shown_text
 from formalm.constraint import Constraint
 from formalm.cost import Cost, Progress, Series
 from formalm.errors import ArgumentError, LimitError, TokenError, VocabularyError

@@ -10,7 +10,7 @@ import sys
 from dataclasses import asdict, fields
 from typing import Any, NoReturn, get_args
 
-from formalm.automata.text_and_argument_checks import shown_text
+from formalm.automata.text_of_bytes import shown_text
 from formalm.errors import ArgumentError
 from formalm.languages import Edit
 from formalm.languages.data_reader import DataReader

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 
-from formalm.automata.text_and_argument_checks import shown_text
+from formalm.automata.text_of_bytes import shown_text
 from formalm.cost import Cost
 from formalm.errors import LanguageError, LimitError, VocabularyError
 from formalm.languages import Edit, EditScript

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from html import escape as escaped_html
 
-from formalm.automata.text_and_argument_checks import escaped
+from formalm.automata.text_of_bytes import escaped
 from formalm.stats import Quantity
 from formalm.suites import Metric, Suite
 

@@ -9,7 +9,7 @@ from os import PathLike
 from threading import Lock
 from typing import Literal
 
-from formalm.automata.text_and_argument_checks import shown_text
+from formalm.automata.text_of_bytes import shown_text
 from formalm.constraint import Constraint
 from formalm.cost import Cost, Progress
 from formalm.errors import ArgumentError, ConcurrencyError

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from formalm.argument_checks import checked_flag
 from formalm.errors import ArgumentError
 from formalm.vocabulary.chat_template import ChatTemplate
 from formalm.vocabulary.tokenizer_libraries import JsonTokenizer, checked_text
@@ -40,12 +41,9 @@ def encode_chat(
     given: Mapping[str, Any],
 ) -> list[int]:
     """Returns the token ids of a conversation; see :meth:`formalm.Vocabulary.encode_chat`."""
-    if not isinstance(add_generation_prompt, bool):
-        raise ArgumentError(
-            f"add_generation_prompt must be True or False, got {add_generation_prompt!r}"
-        )
+    begins_answer = checked_flag("add_generation_prompt", add_generation_prompt)
     arguments = {name: _plain(value, f"argument {name}") for name, value in given.items()}
-    inputs = Inputs(_messages(messages), _tools(tools), add_generation_prompt, arguments)
+    inputs = Inputs(_messages(messages), _tools(tools), begins_answer, arguments)
     text = checked_text(template.render(*inputs))
     control = _control(template, tokenizer, inputs.tools)
     # Of a thousand special tokens, few occur in a text, and searching only for those is fast.

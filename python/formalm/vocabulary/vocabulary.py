@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any
 
 from formalm import _core
+from formalm.argument_checks import checked_flag
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary import saved_vocabulary
 from formalm.vocabulary.canonical_tokens import CanonicalTokens
@@ -78,8 +79,7 @@ class Vocabulary(CanonicalTokens):
         """
         options = {"tokenizer": tokenizer, "canonical": canonical, "types": types}
         for name, value in options.items():
-            if type(value) is not bool:
-                raise ArgumentError(f"{name} must be True or False, got {value!r}")
+            checked_flag(name, value)
         if canonical or types:
             if not tokenizer:
                 raise ArgumentError("canonical tokens are saved with their tokenizer")

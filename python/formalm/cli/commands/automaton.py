@@ -15,8 +15,8 @@ from formalm.cli.terminal_output import say, write_data
 from formalm.errors import ArgumentError, LimitError
 
 if TYPE_CHECKING:
+    from formalm.argument_checks import Relation
     from formalm.automata import Automaton, TokenAutomaton
-    from formalm.automata.text_and_argument_checks import Relation
     from formalm.languages import Language
 
 __all__ = ["automaton", "shown_tokens"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from formalm.automata.text_and_argument_checks import SPECIAL, shown_text
+from formalm.automata.text_of_bytes import SPECIAL, shown_text
 from formalm.cli.terminal_output import counted
 from formalm.errors import LanguageError, LimitError
 from formalm.languages.first_bytes_summary import Overview, overview

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formalm.automata.text_and_argument_checks import shown_text
+from formalm.automata.text_of_bytes import shown_text
 from formalm.cli.exit_status import NOTHING, checked_bytes, print_json, reported
 from formalm.cli.shared_options import Json, LanguageOptions, VocabularyOptions
 from formalm.cli.terminal_output import counted, read_argument, remark, say

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalm.automata.text_and_argument_checks import shown_bytes
+from formalm.automata.text_of_bytes import shown_bytes
 from formalm.cli.exit_status import INTERRUPTED, NOTHING, print_json, reported
 from formalm.cli.model_options import ModelOptions
 from formalm.cli.query_options import LimitOptions, QueryOptions, TokenEventOption

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import not_a_member, shown_text, text_bytes
+from formalm.automata.text_of_bytes import not_a_member, shown_text, text_bytes
 from formalm.errors import ArgumentError, LanguageError
 from formalm.languages.captures.groups import (
     STEP_LIMIT,

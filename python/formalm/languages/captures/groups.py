@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import shown_text
+from formalm.automata.text_of_bytes import shown_text
 from formalm.errors import ArgumentError
 
 __all__ = ["STEP_LIMIT", "CaptureSpans", "Captures", "Group", "captures_at", "found_by"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from formalm.automata.text_and_argument_checks import as_text
+from formalm.automata.text_of_bytes import as_text
 from formalm.errors import FormalmError
 
 if TYPE_CHECKING:

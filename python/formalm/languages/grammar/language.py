@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NoReturn
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import text_bytes
+from formalm.automata.text_of_bytes import text_bytes
 from formalm.errors import ArgumentError, LanguageError, lone_surrogate
 from formalm.languages.captures.grammar import GrammarCaptures
 from formalm.languages.captures.groups import Captures, CaptureSpans, Group

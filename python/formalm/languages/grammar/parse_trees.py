@@ -5,20 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from formalm.automata.text_and_argument_checks import (
-    checked_integer,
-    counts_characters,
-    not_a_member,
-    shown_text,
-    text_bytes,
-)
+from formalm.argument_checks import checked_integer, counts_characters
+from formalm.automata.text_of_bytes import not_a_member, shown_text, text_bytes
 from formalm.errors import ArgumentError, LanguageError, LimitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from formalm import _core
-    from formalm.automata.text_and_argument_checks import Unit
+    from formalm.argument_checks import Unit
 
 __all__ = ["COUNT_STEPS", "STEP_LIMIT", "Lexeme", "Tree", "counted", "parsed"]
 

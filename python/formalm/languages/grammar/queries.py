@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import text_bytes
+from formalm.automata.text_of_bytes import text_bytes
 from formalm.errors import LimitError
 from formalm.languages.grammar.ambiguity import Ambiguity, ambiguity_of
 from formalm.languages.grammar.parse_trees import COUNT_STEPS, STEP_LIMIT, Tree, counted, parsed
@@ -18,7 +18,7 @@ from formalm.pictures.railroad import PART_LIMIT
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from formalm.automata.text_and_argument_checks import Unit
+    from formalm.argument_checks import Unit
 
 __all__ = ["Expected", "GrammarQueries", "Note"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import not_a_member
+from formalm.automata.text_of_bytes import not_a_member
 from formalm.errors import LanguageError, TokenError
 from formalm.languages.json_schema.partial_json import PartialJson, whole_json
 from formalm.languages.json_schema.schema_comparison import SchemaQuestions

@@ -6,11 +6,12 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from formalm.automata.text_and_argument_checks import is_inclusion, text_bytes
+from formalm.argument_checks import is_inclusion
+from formalm.automata.text_of_bytes import text_bytes
 from formalm.errors import ArgumentError, LimitError
 
 if TYPE_CHECKING:
-    from formalm.automata.text_and_argument_checks import Relation
+    from formalm.argument_checks import Relation
     from formalm.languages.json_schema.language import JsonSchema
 
 __all__ = ["Comparison", "SchemaQuestions"]

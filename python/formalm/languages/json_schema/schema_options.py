@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, Literal, TypedDict
 
 from formalm import _core
+from formalm.argument_checks import checked_flag
 from formalm.errors import ArgumentError
 
 __all__ = [
@@ -156,8 +157,7 @@ def checked_options(
         raise ArgumentError(f"max_depth must be a non-negative integer or None, got {max_depth!r}")
     flags = (("additional_properties", additional_properties), ("approximate", approximate))
     for name, flag in flags:
-        if type(flag) is not bool:
-            raise ArgumentError(f"{name} must be True or False, got {flag!r}")
+        checked_flag(name, flag)
     enforced = enforced_formats(formats)
     chosen = {"property_order": property_order, "number_format": number_format, "escapes": escapes}
     for name, value in chosen.items():

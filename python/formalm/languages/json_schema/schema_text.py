@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from formalm.automata.text_and_argument_checks import text_bytes
+from formalm.automata.text_of_bytes import text_bytes
 from formalm.errors import ArgumentError, LanguageError, LimitError, lone_surrogate
 
 __all__ = ["resource_texts", "schema_text"]

@@ -8,7 +8,7 @@ import types
 import typing
 from typing import TYPE_CHECKING, Any
 
-from formalm.automata.text_and_argument_checks import not_a_member
+from formalm.automata.text_of_bytes import not_a_member
 from formalm.errors import ArgumentError, LimitError, TokenError
 from formalm.languages.json_schema.language import JsonSchema
 from formalm.languages.json_schema.schema_notes import SchemaNote

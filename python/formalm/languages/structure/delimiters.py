@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import TypeAlias
 
-from formalm.automata.text_and_argument_checks import SPECIAL
+from formalm.automata.text_of_bytes import SPECIAL
 from formalm.errors import LanguageError, lone_surrogate
 from formalm.languages.algebra import Combination
 from formalm.languages.choice import StringLiteral

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from formalm.automata.text_and_argument_checks import checked_integer
+from formalm.argument_checks import checked_integer
 from formalm.languages.algebra import Combination
 from formalm.languages.choice import Choice, StringLiteral
 from formalm.languages.language import Language

@@ -8,7 +8,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, TypeVar
 
 from formalm import _core
-from formalm.automata.text_and_argument_checks import checked_integer, not_a_member, shown_text
+from formalm.argument_checks import checked_integer
+from formalm.automata.text_of_bytes import not_a_member, shown_text
 from formalm.errors import LanguageError, LimitError, TokenError, lone_surrogate
 from formalm.languages.language import Language, text_bytes
 from formalm.languages.structure.call_format import Call, CallFormat

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from formalm.automata.text_and_argument_checks import checked_integer
+from formalm.argument_checks import checked_flag, checked_integer
 from formalm.errors import ArgumentError
 from formalm.languages.algebra import MAX_REPETITION, Combination, Repetition
 from formalm.languages.choice import StringLiteral
@@ -81,8 +81,7 @@ class Structure(Combination):
         listed = checked_sections(sections)
         _check_counts(minimum, maximum)
         for name, value in (("free", free), ("opened", opened)):
-            if type(value) is not bool:
-                raise ArgumentError(f"{name} must be True or False, got {value!r}")
+            checked_flag(name, value)
         marks = _checked_reasoning(reasoning)
         if opened and marks is None:
             raise ArgumentError("opened needs the marks of reasoning: pass reasoning=")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from formalm.automata.text_and_argument_checks import text_bytes
+from formalm.argument_checks import checked_flag
+from formalm.automata.text_of_bytes import text_bytes
 from formalm.errors import ArgumentError, LanguageError, lone_surrogate
 from formalm.languages.json_schema.language import JsonSchema
 from formalm.languages.python_types.integer_spelling import with_whole_numbers
@@ -86,8 +87,7 @@ class TypeScript(JsonSchema):
             raise ArgumentError(f"text must be a str, got {type(text).__name__}")
         if root is not None and not isinstance(root, str):
             raise ArgumentError(f"root must be a str or None, got {type(root).__name__}")
-        if type(closed) is not bool:
-            raise ArgumentError(f"closed must be True or False, got {closed!r}")
+        checked_flag("closed", closed)
         if "resources" in options:
             raise ArgumentError(
                 "resources must be empty, because a TypeScript type has no external references"
