@@ -30,8 +30,8 @@ mod terms;
 mod transduce;
 
 pub use automaton::{
-    Automaton, AutomatonLimits, BoundedQuotient, ClassLoop, LeadingWords, LiteralAutomaton,
-    Saturated, literal_automata,
+    Automaton, AutomatonLimits, BoundedQuotient, ClassLoop, FiniteWords, LeadingWords,
+    LiteralAutomaton, Saturated, WordPosition, literal_automata,
 };
 pub use captures::{CaptureFinder, MemberCaptures, split_among};
 pub use language_expression::{Expression, LEXEME_END};

@@ -88,6 +88,8 @@ pub struct JsonStringTokens {
     /// Per prefix, the start of its tokens in `closings`; one more entry at the end.
     first_closing: Vec<u32>,
     closings: Vec<ClosingToken>,
+    /// The length of the longest prefix, in bytes.
+    longest_prefix: usize,
     /// Continuing tokens that spell no character with an escape.
     plain: SetOnce<Arc<MaskWords>>,
     escaped: EscapedTokens,
@@ -167,6 +169,7 @@ impl JsonStringTokens {
         for (_, one) in &mut closing {
             one.suffix = suffix_of.get(&one.token).copied();
         }
+        let longest_prefix = closing.iter().map(|(text, _)| text.len()).max().unwrap_or(0);
         let (prefixes, first_closing, closings) = group_by_prefix(&closing);
         let (spellings, first_spelled, tokens) = flat_trie::grouped(&escaped);
         let escaped = EscapedTokens { spellings, first: first_spelled, tokens };
@@ -184,6 +187,7 @@ impl JsonStringTokens {
             prefixes,
             first_closing,
             closings,
+            longest_prefix,
             plain,
             escaped,
         }
@@ -322,6 +326,11 @@ impl JsonStringTokens {
         let root = self.prefix_root(first)?;
         let node = rest.iter().try_fold(root, |node, &byte| self.prefixes.child(node, byte))?;
         self.prefixes.nodes()[node as usize].word()
+    }
+
+    /// Returns the length of the longest prefix, in bytes.
+    pub fn longest_prefix(&self) -> usize {
+        self.longest_prefix
     }
 
     /// Returns the tokens that close the string after a prefix.

@@ -13,6 +13,7 @@
 mod bounded_viability_classes;
 mod byte_classes;
 mod counter_abstraction;
+mod finite_words;
 pub(crate) mod fork_safe_automaton;
 mod leading_words;
 mod literal_automaton;
@@ -44,6 +45,7 @@ use crate::terms::{EMPTY, TermId};
 
 pub use bounded_viability_classes::{BoundedQuotient, ClassLoop};
 pub use counter_abstraction::Saturated;
+pub use finite_words::{FiniteWords, WordPosition};
 pub use leading_words::LeadingWords;
 pub use literal_automaton::{LiteralAutomaton, literal_automata};
 
@@ -258,6 +260,12 @@ impl Automaton {
         core.deriver.terms.first_bytes(self.term(core, state))
     }
 
+    /// Returns a lower bound on the length of what may follow a state up to the end, in bytes.
+    pub fn min_bytes_by_term(&self, state: StateId) -> u32 {
+        let core = &self.lock();
+        core.deriver.terms.properties(self.term(core, state)).min_len
+    }
+
     /// Returns `true` if every term is pure, so that viability is decided term by term (see
     /// [`BoundedQuotient`]).
     fn is_pure(&self) -> bool {
@@ -279,10 +287,6 @@ impl Automaton {
         self.core.lock()
     }
 
-    fn fill_row(&self, state: u32, class: usize) -> Result<u32, Error> {
-        self.fill_row_locked(&mut self.lock(), state, class)
-    }
-
     fn fill_row_locked(
         &self,
         core: &mut AutomatonCore,
@@ -293,19 +297,25 @@ impl Automaton {
         if known != UNKNOWN {
             return Ok(known & !KNOWN_LIVE);
         }
+        let (next, span) = self.derive_successor(core, state, class)?;
+        let is_live = next != DEAD && self.flags.liveness(next) == Some(true);
+        let known = if is_live { next | KNOWN_LIVE } else { next };
+        self.rows.set(&self.classes, state, span, known);
+        Ok(next)
+    }
+
+    /// Returns the successor of a state, and the bytes that lead to it.
+    fn derive_successor(
+        &self,
+        core: &mut AutomatonCore,
+        state: u32,
+        class: usize,
+    ) -> Result<(u32, (u8, u8)), Error> {
         let term = core.index.term(state);
         let byte = self.classes.representatives()[class];
         let next = core.derive(term, byte)?;
         let next = self.intern(core, next)?;
-        let is_live = next != DEAD && self.flags.liveness(next) == Some(true);
-        let known = if is_live { next | KNOWN_LIVE } else { next };
-        self.rows.set(
-            &self.classes,
-            state,
-            ByteSpan::around(&core.deriver.terms, term, byte),
-            known,
-        );
-        Ok(next)
+        Ok((next, ByteSpan::around(&core.deriver.terms, term, byte)))
     }
 
     fn intern(&self, core: &mut AutomatonCore, term: TermId) -> Result<u32, Error> {
@@ -330,15 +340,25 @@ impl Automaton {
     #[cold]
     fn compute_step(&self, state: StateId, byte: u8) -> Result<Option<StateId>, Error> {
         let class = self.classes.of(byte);
-        let next = self.fill_row(state.number(), class)?;
-        let live = next != DEAD && self.is_live(next)?;
-        if self.rows.get(&self.classes, state.number(), class) == next {
-            let known = if live { next | KNOWN_LIVE } else { DEAD };
-            let core = &self.lock();
-            let span = ByteSpan::around(&core.deriver.terms, core.index.term(state.number()), byte);
-            self.rows.set(&self.classes, state.number(), span, known);
-        }
-        Ok(live.then_some(StateId::from_number(next)))
+        let (next, span) = {
+            let core = &mut self.lock();
+            match self.rows.get(&self.classes, state.number(), class) {
+                UNKNOWN => self.derive_successor(core, state.number(), class)?,
+                known => {
+                    let term = core.index.term(state.number());
+                    (known & !KNOWN_LIVE, ByteSpan::around(&core.deriver.terms, term, byte))
+                }
+            }
+        };
+        let live = if next == DEAD { Ok(false) } else { self.is_live(next) };
+        let known = match live {
+            Ok(true) => next | KNOWN_LIVE,
+            Ok(false) => DEAD,
+            // The next call decides it.
+            Err(_) => next,
+        };
+        self.rows.set(&self.classes, state.number(), span, known);
+        Ok(live?.then_some(StateId::from_number(next)))
     }
 
     fn is_live(&self, state: u32) -> Result<bool, Error> {

@@ -72,6 +72,14 @@ struct DawgNode {
     edges: Box<[DawgEdge]>,
 }
 
+/// The nodes along a word while the automaton of sorted words is built. Nodes below the word are
+/// empty and keep their allocations.
+struct WordPath {
+    nodes: Vec<(bool, Vec<DawgEdge>)>,
+    /// The length of the word.
+    depth: usize,
+}
+
 /// An arena of hash-consed acyclic automata.
 #[derive(Clone, Debug)]
 pub(crate) struct Dawgs {
@@ -94,7 +102,7 @@ impl Dawgs {
             sets: FxHashMap::default(),
             edge_count: 0,
         };
-        dags.intern(true, Vec::new());
+        dags.intern(true, &mut Vec::new());
         dags
     }
 
@@ -117,7 +125,7 @@ impl Dawgs {
         let last = set.ranges().last()?.1;
         if last.is_ascii() {
             let edge = |&(low, high): &(char, char)| (low as u8, high as u8, end);
-            return Some(self.intern(false, set.ranges().iter().map(edge).collect()));
+            return Some(self.intern(false, &mut set.ranges().iter().map(edge).collect()));
         }
         let ranges = set.ranges().iter();
         let sequences: Vec<Utf8Sequence> =
@@ -141,7 +149,7 @@ impl Dawgs {
             edges.push((range.start, range.end, child));
             rest = &rest[same..];
         }
-        self.intern(false, edges)
+        self.intern(false, &mut edges)
     }
 
     /// Returns the bytes at which a new byte class starts; a class is not distinguished anywhere
@@ -187,35 +195,38 @@ impl Dawgs {
         texts: &[T],
         mut check: impl FnMut() -> Result<(), E>,
     ) -> Result<Option<DawgId>, E> {
-        let mut path: Vec<(bool, Vec<DawgEdge>)> = vec![(false, Vec::new())];
+        let mut path = WordPath { nodes: vec![(false, Vec::new())], depth: 0 };
         let mut previous: &[u8] = &[];
         for text in texts {
             check()?;
             let text = text.as_ref();
             let common = previous.iter().zip(text).take_while(|(a, b)| a == b).count();
             self.close(&mut path, previous, common);
-            path.resize_with(text.len() + 1, || (false, Vec::new()));
-            path[text.len()].0 = true;
+            path.depth = text.len();
+            if path.nodes.len() <= path.depth {
+                path.nodes.resize_with(path.depth + 1, || (false, Vec::new()));
+            }
+            path.nodes[path.depth].0 = true;
             previous = text;
         }
         self.close(&mut path, previous, 0);
-        let (accepting, edges) = path.pop().unwrap_or_default();
-        Ok((accepting || !edges.is_empty()).then(|| self.intern(accepting, edges)))
+        let (accepting, edges) = &mut path.nodes[0];
+        Ok((*accepting || !edges.is_empty()).then(|| self.intern(*accepting, edges)))
     }
 
     /// Interns the nodes of `path` below depth `keep`.
-    fn close(&mut self, path: &mut Vec<(bool, Vec<DawgEdge>)>, word: &[u8], keep: usize) {
-        while path.len() > keep + 1 {
-            let Some((accepting, edges)) = path.pop() else { return };
-            let child = self.intern(accepting, edges);
-            let byte = word[path.len() - 1];
-            if let Some(parent) = path.last_mut() {
-                parent.1.push((byte, byte, child));
-            }
+    fn close(&mut self, path: &mut WordPath, word: &[u8], keep: usize) {
+        while path.depth > keep {
+            let (accepting, edges) = &mut path.nodes[path.depth];
+            let child = self.intern(*accepting, edges);
+            (*accepting, path.depth) = (false, path.depth - 1);
+            edges.clear();
+            let byte = word[path.depth];
+            path.nodes[path.depth].1.push((byte, byte, child));
         }
     }
 
-    fn intern(&mut self, accepting: bool, mut edges: Vec<DawgEdge>) -> DawgId {
+    fn intern(&mut self, accepting: bool, edges: &mut Vec<DawgEdge>) -> DawgId {
         edges.dedup_by(|next, kept| {
             let joins = kept.2 == next.2 && kept.1.checked_add(1) == Some(next.0);
             if joins {
@@ -223,7 +234,7 @@ impl Dawgs {
             }
             joins
         });
-        let node = DawgNode { accepting, edges: edges.into_boxed_slice() };
+        let node = DawgNode { accepting, edges: edges.as_slice().into() };
         if let Some(id) = self.nodes.find(&node) {
             return DawgId(id);
         }
@@ -236,8 +247,8 @@ impl Dawgs {
 
     /// Returns a node for the nonempty words below `node`; there must be one.
     pub(crate) fn without_empty(&mut self, node: DawgId) -> DawgId {
-        let edges = self.edges(node).to_vec();
-        self.intern(false, edges)
+        let mut edges = self.edges(node).to_vec();
+        self.intern(false, &mut edges)
     }
 
     fn edge_alphabet(&self, edges: &[DawgEdge]) -> ByteAlphabet {

@@ -7,6 +7,7 @@ use formalm_machines::{CharRepetition, MaskAutomaton};
 use formalm_vocabulary::{ClosingToken, EndingToken, JsonStringTokens};
 use rustc_hash::FxHashMap;
 
+use crate::json_string::regular;
 use crate::json_value::{TokenTable, ValueMasks};
 use crate::mask::Mask;
 use crate::trie_word_reading;
@@ -176,7 +177,10 @@ pub(crate) fn open(
     strings: &JsonStringTokens,
     key: MaskClassId,
 ) -> Result<Mask, Error> {
-    let mut ended = closing_tokens(keys, continuations, strings, key)?;
+    let mut ended = match regular::closing_by_machine(keys, continuations, strings, key)? {
+        Some(ended) => ended,
+        None => closing_tokens(keys, continuations, strings, key)?,
+    };
     let (base, all) = (strings.continuing_or_closing(), strings.ending_exactly());
     ended.sort_unstable();
     let missing: Vec<u32> =

@@ -18,6 +18,10 @@ use crate::trie_walk::DEADLINE_CHECK_MASK;
 /// measured.
 const MAX_WALK_STEPS: usize = 1000;
 
+/// Number of viable bytes after the first from which on a walk of many tokens is not tried. Chosen,
+/// not measured.
+const MIN_BROAD_BYTES: usize = 26;
+
 /// Returns the tokens that continue a string, if few bytes may follow. Returns `None` if the walk
 /// takes too long.
 pub(super) fn continuing_by_walk(
@@ -25,23 +29,44 @@ pub(super) fn continuing_by_walk(
     text: &JsonStringState,
     live: ByteSet,
 ) -> Result<Option<ContinuingTokens>, Error> {
-    let (trie, mut ids, mut steps_left) = (vocabulary.trie(), Vec::new(), MAX_WALK_STEPS);
+    let (trie, mut ids) = (vocabulary.trie(), Vec::new());
     let step = |state: StateId, byte: u8| text.machine.step(state, byte);
     let first = |state: StateId| text.machine.first_bytes(state);
-    for root in raw_bytes(live, text.escapes).iter().filter_map(|byte| trie.root_child(byte)) {
-        let nodes = root..trie.nodes()[root as usize].end();
-        let start = (text.state, text.escapes);
-        let mut emit = |node, _, _| ids.extend_from_slice(trie.tokens_at(node));
-        steps_left = walk_escaped_within(
-            steps_left,
-            (trie.flat(), nodes),
-            start,
-            (&step, &first),
-            &mut emit,
-        )?;
+    let roots = raw_bytes(live, text.escapes);
+    let roots = roots.iter().filter_map(|byte| trie.root_child(byte)).collect::<Vec<u32>>();
+    // Where many tokens begin so and nearly anything may follow, the walk would be abandoned.
+    for &root in &roots {
+        let node = trie.nodes()[root as usize];
+        if (node.end() - root) as usize > MAX_WALK_STEPS
+            && let Some(next) = step(text.state, node.byte())?
+            && first(next).is_some_and(|live| live.len() >= MIN_BROAD_BYTES)
+        {
+            return Ok(None);
+        }
     }
+    let start = (text.state, text.escapes);
+    let mut emit = |node, _, _| ids.extend_from_slice(trie.tokens_at(node));
+    let roots = (trie.flat(), roots.into_iter());
+    let left = walk_roots(MAX_WALK_STEPS, roots, start, (&step, &first), &mut emit)?;
     let words = vocabulary.len().div_ceil(32);
-    Ok((steps_left > 0).then(|| ContinuingTokens::of(Mask::from_ids(&ids, words))))
+    Ok((left > 0).then(|| ContinuingTokens::of(Mask::from_ids(&ids, words))))
+}
+
+/// Walks the subtrees of some roots as [`walk_escaped`] does, in at most `steps_left` steps. Returns
+/// the steps left; 0 if they were too few.
+pub(super) fn walk_roots<S: Copy>(
+    steps_left: usize,
+    (trie, roots): (&FlatTrie, impl Iterator<Item = u32>),
+    start: (S, EscapePolicy),
+    machine: (&impl Fn(S, u8) -> Result<Option<S>, Error>, &impl Fn(S) -> Option<ByteSet>),
+    emit: &mut impl FnMut(u32, u32, S),
+) -> Result<usize, Error> {
+    let mut steps_left = steps_left;
+    for root in roots {
+        let nodes = root..trie.nodes()[root as usize].end();
+        steps_left = walk_escaped_within(steps_left, (trie, nodes), start, machine, emit)?;
+    }
+    Ok(steps_left)
 }
 
 /// Emits the words of a prefix tree whose content the machine reads: the node, the word and the

@@ -12,6 +12,7 @@
 
 mod continuing_token_set;
 mod escaped_walk;
+mod finite_words;
 mod strategies;
 
 use std::sync::atomic::AtomicUsize;
@@ -19,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::Automaton;
-use formalm_core::{Error, ForkSafeMutex, LazyDfa, LruCache, MaskClassId, StateId};
+use formalm_core::{ByteSet, Error, ForkSafeMutex, LazyDfa, LruCache, MaskClassId, StateId};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
 use formalm_machines::{
     AlternativeStrings, ClassRenewal, LiteralList, MaskAutomaton, RegularMaskClasses, StateClasses,
@@ -41,6 +42,7 @@ use crate::trie_word_reading::{along, read};
 use continuing_token_set::ContinuingTokens;
 use escaped_walk::continuing_by_walk;
 pub(crate) use escaped_walk::walk_escaped;
+use finite_words::word_tokens;
 
 /// Maximum number of cached machines; the least recently used is evicted. Chosen, not measured.
 const MAX_MACHINES: usize = 128;
@@ -126,30 +128,39 @@ pub(crate) fn mask(
     }
     let Some(kept) = vocabulary.extension::<SharedStringMasks>() else { return Ok(None) };
     let strings = vocabulary.json_string_tokens(text.escapes);
-    let (continuing, ends) = match &text.transient {
-        Some(transient) => {
+    let listed = word_tokens(vocabulary, strings, text)?;
+    let (continuing, ends) = match (listed, &text.transient) {
+        (Some((continuing, ends)), _) => (continuing, Arc::new(ends)),
+        (None, Some(transient)) => {
             let words = custom::continuing(&kept.custom, vocabulary, (text, transient))?;
             (
                 ContinuingTokens::of(Mask::from_words(words)),
                 Arc::new(ClosingTokens::of(strings, text)?),
             )
         }
-        None => {
+        (None, None) => {
             let within = kept.bounded(vocabulary, text);
             (within.continuing(vocabulary, strings, text)?, within.ends(strings, text)?)
         }
     };
-    let mut ended = Vec::new();
-    if let Some(state) = ends.state
-        && let Some(closed) = keys.step(keys.with_string_state(key, state)?, b'"')?
-    {
-        let viable = continuations.of(keys, strings, closed)?;
-        ended.extend_from_slice(&ends.exact);
-        let with_suffix = ends.with_suffix.iter().filter(|&&(rest, _)| viable.has(rest));
-        ended.extend(with_suffix.map(|&(_, token)| token));
-    }
+    let ended = ends.viable(keys, continuations, (strings, key))?;
     let words = vocabulary.len().div_ceil(32);
     Ok(Some(continuing.with(ended, words)))
+}
+
+/// Returns the tokens of a table that close a string, read by its machine; `None` if the string is
+/// not between two characters, or if no machine alone reads it.
+pub(crate) fn closing_by_machine(
+    keys: &impl MaskAutomaton,
+    continuations: &QuoteContinuations,
+    strings: &JsonStringTokens,
+    key: MaskClassId,
+) -> Result<Option<Vec<u32>>, Error> {
+    let Some(text) = keys.json_string_state(key)? else { return Ok(None) };
+    if text.transient.is_some() || !text.is_char_boundary()? {
+        return Ok(None);
+    }
+    ClosingTokens::of(strings, &text)?.viable(keys, continuations, (strings, key)).map(Some)
 }
 
 /// Returns the mask of a class inside a string that continues as any of several automata allows;
@@ -380,10 +391,30 @@ impl RegularStringMasks {
 impl ClosingTokens {
     fn of(strings: &JsonStringTokens, text: &JsonStringState) -> Result<ClosingTokens, Error> {
         let machine = &text.machine;
-        let mut ends = ClosingTokens::default();
-        let mut end = |text: u32, state: StateId| {
-            if machine.is_accepting(state) {
-                ends.state = Some(state);
+        // No spelling is shorter than what it spells.
+        if machine.min_bytes_by_term(text.state) as usize > strings.longest_prefix() {
+            return Ok(ClosingTokens::default());
+        }
+        let step = |state: StateId, byte: u8| machine.step(state, byte);
+        let first = |state: StateId| machine.first_bytes(state);
+        let is_end = |state: StateId| machine.is_accepting(state);
+        let start = (text.state, text.escapes);
+        let (ends, state) = ClosingTokens::read(strings, start, (&step, &first), &is_end)?;
+        Ok(ClosingTokens { state, ..ends })
+    }
+
+    /// Reads prefixes. Returns the tokens that close after them, and a state in which the string may
+    /// end.
+    fn read<S: Copy>(
+        strings: &JsonStringTokens,
+        from: (S, EscapePolicy),
+        machine: (&impl Fn(S, u8) -> Result<Option<S>, Error>, &impl Fn(S) -> Option<ByteSet>),
+        is_end: &impl Fn(S) -> bool,
+    ) -> Result<(ClosingTokens, Option<S>), Error> {
+        let (mut ends, mut last) = (ClosingTokens::default(), None);
+        let mut end = |text: u32, state: S| {
+            if is_end(state) {
+                last = Some(state);
                 for one in strings.closing_tokens(text) {
                     match one.suffix {
                         None => ends.exact.push(one.token),
@@ -392,17 +423,25 @@ impl ClosingTokens {
                 }
             }
         };
-        end(0, text.state);
-        let step = |state: StateId, byte: u8| machine.step(state, byte);
-        let first = |state: StateId| machine.first_bytes(state);
-        walk_escaped(
-            strings.prefixes(),
-            (text.state, text.escapes),
-            (&step, &first),
-            &mut |_, text, state| {
-                end(text, state);
-            },
-        )?;
-        Ok(ends)
+        end(0, from.0);
+        walk_escaped(strings.prefixes(), from, machine, &mut |_, text, state| end(text, state))?;
+        Ok((ends, last))
+    }
+
+    /// Returns those after which the surroundings of a string's class read on.
+    fn viable(
+        &self,
+        keys: &impl MaskAutomaton,
+        continuations: &QuoteContinuations,
+        (strings, key): (&JsonStringTokens, MaskClassId),
+    ) -> Result<Vec<u32>, Error> {
+        let Some(state) = self.state else { return Ok(Vec::new()) };
+        let Some(closed) = keys.step(keys.with_string_state(key, state)?, b'"')? else {
+            return Ok(Vec::new());
+        };
+        let viable = continuations.of(keys, strings, closed)?;
+        let with_suffix = self.with_suffix.iter().filter(|&&(rest, _)| viable.has(rest));
+        let with_suffix = with_suffix.map(|&(_, token)| token);
+        Ok(self.exact.iter().copied().chain(with_suffix).collect())
     }
 }

@@ -8,7 +8,7 @@ use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 use super::continuing_token_set::ContinuingTokens;
 use super::escaped_walk::walk_escaped;
 use super::{RegularStringMasks, SharedStringMasks};
-use crate::mask::{Mask, has, patch};
+use crate::mask::{Mask, MaskWords, has, patch};
 use crate::mask_builder::MaskBuilder;
 use crate::sorted_token_reading::{MAX_SHORT_LENGTH, read_in_order};
 
@@ -111,6 +111,11 @@ impl RegularStringMasks {
                 let ids = ids.iter().copied().filter(|&id| has(plain, id)).chain(escaped);
                 Mask::from_ids(&ids.collect::<Vec<u32>>(), plain.len())
             }
+            // A class without characters that need an escape: its bitmask is shared as it is.
+            Mask::Patched { base, add, remove } if is_within(&base, plain) => {
+                let add = add.iter().copied().filter(|&id| has(plain, id)).chain(escaped);
+                Mask::patched(&base, add.collect(), remove.into_vec())
+            }
             mask => {
                 let mut words = vec![0; plain.len()];
                 mask.fill(&mut words);
@@ -151,4 +156,9 @@ impl RegularStringMasks {
         }
         Ok((1..13).contains(&others))
     }
+}
+
+/// Returns `true` if one bitmask has no token that the other lacks.
+fn is_within(one: &MaskWords, other: &MaskWords) -> bool {
+    one.iter().zip(other).all(|(one, other)| one & !other == 0)
 }

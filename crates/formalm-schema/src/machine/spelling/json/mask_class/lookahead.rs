@@ -253,8 +253,11 @@ impl LookaheadState<'_> {
         {
             return Ok(None);
         }
-        let mut live =
-            self.tables.reader.values.core.languages.automaton(language).live_bytes(state)?;
+        let automaton = self.tables.reader.values.core.languages.automaton(language);
+        let mut live = match automaton.first_bytes(state) {
+            Some(first) => first,
+            None => automaton.live_bytes(state)?,
+        };
         if live.len() > MAX_LIVE_BYTES {
             return Ok(None);
         }
