@@ -224,6 +224,48 @@ PAIRS: dict[str, tuple[list[Any], list[Any]]] = {
             {"a": {}, "x": {}},
         ],
     ),
+    "beginnings of containers": (
+        [
+            around(one)
+            for around in (inside, items)
+            for one in (
+                {"type": "object"},
+                {"type": "object", "maxProperties": 0},
+                {"type": "object", "minProperties": 1},
+                inside(TEXT, additionalProperties=False),
+                inside(TEXT, additionalProperties=False, required=["a"]),
+                inside(False, additionalProperties=False),
+                {"type": "object", "properties": {"id": {}, "x": TEXT}, "required": ["x"]},
+                {"type": "object", "propertyNames": {"pattern": "^x"}, "required": ["x"]},
+                {"type": "array", "items": TEXT},
+                {"type": "array", "items": TEXT, "minItems": 1},
+                {"type": "array", "items": TEXT, "minItems": 2},
+                {"type": "array", "items": TEXT, "maxItems": 0},
+                {"type": "array", "items": TEXT, "maxItems": 1},
+                {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 1},
+                {"type": "array", "items": WHOLE, "maxItems": 1},
+                {"type": "array", "items": TEXT, "uniqueItems": True, "minItems": 1},
+                {"type": "array", "prefixItems": [TEXT, WHOLE], "items": False},
+                {"type": "array", "contains": {"const": "x"}, "items": TEXT},
+                {"type": "array", "items": {"type": "array", "items": TEXT, "minItems": 1}},
+                {"type": "array", "items": {"type": "array", "items": TEXT, "maxItems": 1}},
+                {"type": ["array", "string"], "items": inside(TEXT), "maxLength": 1},
+                {"anyOf": [{"type": "array", "items": TEXT}, inside(TEXT, required=["a"])]},
+            )
+        ],
+        [
+            {"a": {}},
+            {"a": {"a": "b"}},
+            {"a": {"x": "b"}},
+            {"a": []},
+            {"a": ["x"]},
+            {"a": ["x", "b"]},
+            {"a": [["x"], []]},
+            {"a": [1]},
+            {"a": "b"},
+            {"a": [{"a": "b"}]},
+        ],
+    ),
     "the container": (
         [inside(one) for one in (inside(TEXT), {"type": "array", "items": inside(TEXT)})]
         + [inside(TEXT), {"type": "array", "items": inside(TEXT)}, inside(inside(inside(TEXT)))],

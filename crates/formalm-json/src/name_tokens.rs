@@ -17,6 +17,7 @@ pub struct NameTokens {
     /// The parts of tokens between two quotes.
     quoted: FxHashSet<Box<[u8]>>,
     reaches_values: bool,
+    opens_names: bool,
 }
 
 /// The first bytes of names behind a quote; `None` if a token contains a whole name and its colon.
@@ -40,6 +41,7 @@ impl NameTokens {
                 continue;
             }
             names.joins |= spans_names(token);
+            names.opens_names |= opens_name(token);
             for at in (0..token.len()).filter(|&at| token[at] == b'"') {
                 let inside = &token[at + 1..];
                 let Some(end) = closing_quote(inside) else { continue };
@@ -133,6 +135,11 @@ impl NameTokens {
         self.reaches_values
     }
 
+    /// Returns `true` if a token may open an object and contain a part of its first name.
+    pub fn some_open_names(&self) -> bool {
+        self.opens_names
+    }
+
     /// Returns `true` if a token contains the raw string `text` between two quotes.
     pub fn contains_quoted(&self, text: &[u8]) -> bool {
         self.quoted.contains(text)
@@ -146,6 +153,16 @@ fn closing_quote(token: &[u8]) -> Option<usize> {
         let ends = byte == b'"' && !escaped;
         escaped = byte == b'\\' && !escaped;
         ends
+    })
+}
+
+/// Returns `true` if a token has a brace where a value may begin, a quote and a further byte.
+fn opens_name(token: &[u8]) -> bool {
+    let braces = (0..token.len()).filter(|&at| token[at] == b'{');
+    braces.into_iter().any(|at| {
+        let (before, after) = (token[..at].trim_ascii_end(), token[at + 1..].trim_ascii_start());
+        let begins = before.last().is_none_or(|last| b"[:,".contains(last));
+        begins && after.len() > 1 && after[0] == b'"'
     })
 }
 
@@ -183,6 +200,17 @@ mod tests {
         );
         let begins = names.first_name_bytes(|gap| gap == b" ").expect("no colon behind a name");
         assert!(begins.contains(b'x') && begins.len() == 1);
+    }
+
+    #[test]
+    fn tokens_that_open_an_object_and_a_name_are_detected() {
+        for token in ["{\"x", " {\"x", "[{ \"\\", "\": {\"x\"", "}, {\"\""] {
+            assert!(of(&["a", token]).some_open_names(), "{token}");
+        }
+        // Nothing follows the quote, or no value begins there.
+        for token in ["{\"", "[{\"", "={\"/", "{x\"", "\"{\"}", "{}\"x"] {
+            assert!(!of(&[token]).some_open_names(), "{token}");
+        }
     }
 
     #[test]

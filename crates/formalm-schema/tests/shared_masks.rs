@@ -121,9 +121,71 @@ fn scalars_of_equal_constraints_share_and_others_do_not() {
         }
         assert_eq!(inside.len(), 5);
     }
-    // The values of typed containers differ in what no token sees, or not.
-    let typed = json!({"type": "array", "items": {"type": "string"}});
-    assert_eq!(identity(&object(&typed), place, options(" ")), None);
+}
+
+#[test]
+fn beginnings_of_containers_share_and_others_do_not() {
+    let text = json!({"type": "string"});
+    let array = |items: &Value, more: Value| {
+        let mut schema = json!({"type": "array", "items": items});
+        for (key, value) in more.as_object().expect("an object") {
+            schema[key] = value.clone();
+        }
+        schema
+    };
+    let closed = |names: &[&str], required: &[&str]| {
+        let properties = names.iter().map(|&name| (name.to_owned(), text.clone()));
+        let properties = Value::Object(properties.collect());
+        json!({
+            "type": "object", "properties": properties, "required": required,
+            "additionalProperties": false,
+        })
+    };
+    // Each list has values whose beginnings are equal as far as tokens see.
+    let equal = [
+        vec![closed(&["a"], &[]), closed(&["x", "y"], &[]), object(&text)],
+        vec![closed(&["a"], &["a"]), closed(&["x", "y"], &["y"])],
+        vec![closed(&[], &[])],
+        vec![array(&text, json!({})), array(&text, json!({"maxItems": 2}))],
+        vec![array(&text, json!({"maxItems": 1}))],
+        vec![
+            array(&text, json!({"minItems": 1})),
+            array(&text, json!({"minItems": 1, "maxItems": 3})),
+        ],
+        vec![array(&text, json!({"minItems": 2})), array(&text, json!({"minItems": 3}))],
+        vec![array(&text, json!({"maxItems": 0})), array(&json!(false), json!({}))],
+        vec![array(&json!({"type": "integer"}), json!({}))],
+        vec![array(&closed(&["a"], &[]), json!({})), array(&closed(&["x"], &[]), json!({}))],
+        vec![array(&closed(&["a"], &["a"]), json!({}))],
+        vec![array(&array(&text, json!({})), json!({}))],
+        vec![array(&array(&text, json!({"minItems": 1})), json!({}))],
+        vec![json!({"anyOf": [text, array(&text, json!({}))]})],
+    ];
+    let tokens: [&[u8]; 7] = [b" [{\"", b" {\"", b" [\"", b" [],", b"\"}, ", b"}}", b" \"id"];
+    let of = |tokens: &[&[u8]], value: &Value, place: &str| {
+        identity_over(tokens, &object(value), place, options(" "))
+    };
+    for place in ["{\"a\":", "{\"a\": "] {
+        let mut known = HashSet::new();
+        for list in &equal {
+            let found = of(&tokens, &list[0], place);
+            assert!(found.is_some(), "{}", list[0]);
+            for other in &list[1..] {
+                assert_eq!(found, of(&tokens, other, place), "{other}");
+            }
+            assert!(known.insert(found), "{}", list[0]);
+        }
+    }
+    // Where a token goes on after the quote, names matter; where one goes on after a comma, items do.
+    let (names, items): ([&[u8]; 1], [&[u8]; 1]) = ([b" {\"a"], [b"1, 1"]);
+    let (few, none) = (&equal[0][0], &equal[3][1]);
+    assert_eq!(of(&names, few, "{\"a\":"), None);
+    assert!(of(&items, few, "{\"a\":").is_some());
+    assert_eq!(of(&items, none, "{\"a\":"), None);
+    assert!(of(&items, &equal[3][0], "{\"a\":").is_some());
+    // Items that must be distinct are recorded.
+    let distinct = array(&text, json!({"uniqueItems": true}));
+    assert_eq!(of(&tokens, &distinct, "{\"a\":"), None);
 }
 
 #[test]
@@ -214,7 +276,15 @@ fn parts_that_no_token_reaches_are_not_told_apart() {
     let item = of(&unseen, &items(&few), "[{\"a\": \"\"}");
     assert!(item.is_some());
     assert_eq!(item, of(&unseen, &items(&more), "[{\"a\": \"\"}"));
-    assert_eq!(of(&seen, &items(&few), "[{\"a\": \"\"}"), None);
+    // Tokens that see the beginning of one tell items apart that may be empty, or whose names matter.
+    let begun = of(&seen, &items(&few), "[{\"a\": \"\"}");
+    assert!(begun.is_some() && begun != item);
+    assert_eq!(begun, of(&seen, &items(&more), "[{\"a\": \"\"}"));
+    let mut full = few.clone();
+    full["required"] = json!(["a"]);
+    assert_ne!(begun, of(&seen, &items(&full), "[{\"a\": \"\"}"));
+    let names: [&[u8]; 2] = [b"\"},", b"}, {\"a"];
+    assert_eq!(of(&names, &items(&few), "[{\"a\": \"\"}"), None);
     let mut last = items(&few);
     last["maxItems"] = json!(1);
     assert_ne!(item, of(&unseen, &last, "[{\"a\": \"\"}"));

@@ -291,6 +291,18 @@ impl Residuals {
         core.base.names_in(&self.get(obligation).formulas)
     }
 
+    /// Returns `true` if an object certainly requires a name that was not read yet. One may then come,
+    /// as no state is dead.
+    pub(crate) fn requires_name(&self, core: &SolverContext, obligation: ObligationId) -> bool {
+        let formulas = &core.base.formulas;
+        let is_required = |part: &FormulaId| matches!(formulas.get(*part), Formula::Atom(FormulaAtom::Required(names)) if !names.is_empty());
+        let must = self.get(obligation).formulas[0];
+        match formulas.get(must) {
+            Formula::And(list) => list.iter().any(is_required),
+            _ => is_required(&must),
+        }
+    }
+
     /// Returns `true` if the parent needs no verdict of the value.
     pub(crate) fn has_no_queries(&self, obligation: ObligationId) -> bool {
         self.get(obligation).queries.is_empty()

@@ -18,6 +18,9 @@ impl Values {
     /// Returns `true` if some name may come next in an object.
     pub(crate) fn any_name_viable(&mut self, object: Frame) -> Result<bool, Error> {
         let Frame::Object { obligation, used_names, order, .. } = object else { return Ok(false) };
+        if self.residuals.requires_name(&self.core, obligation) {
+            return Ok(true);
+        }
         let mut names = self.names();
         let next_names = names.next_names(obligation, used_names, order)?;
         names.any_viable(next_names)

@@ -139,7 +139,7 @@ impl Values {
     }
 
     /// Returns the kind of value that opens, `None` if no value opens so.
-    fn opened_value(
+    pub(crate) fn opened_value(
         &mut self,
         obligation: ObligationId,
         start: ValueStart,

@@ -83,6 +83,8 @@ pub(crate) struct SeenParts {
     pub(crate) items: bool,
     /// Values after a colon.
     pub(crate) values: bool,
+    /// Names behind the brace and the quote of an object that opens.
+    pub(crate) first_names: bool,
 }
 
 impl SeenParts {
@@ -94,7 +96,8 @@ impl SeenParts {
         });
         let items = tokens.iter().any(|tokens| tokens.some_reach_beyond_comma(after_comma));
         let values = tokens.iter().any(|tokens| tokens.some_reach_beyond_colon(after_colon));
-        SeenParts { names, items, values }
+        let first_names = tokens.iter().any(|tokens| tokens.some_open_names());
+        SeenParts { names, items, values, first_names }
     }
 }
 
@@ -348,12 +351,14 @@ impl ContinuationQuery<'_> {
         let Frame::Object { obligation, used_names, order, parent, .. } = after else {
             return Ok(None);
         };
-        let next = if self.reader.values.any_name_viable(after)? {
+        let next = if !self.reader.values.any_name_viable(after)? {
+            NextPart::Nothing
+        } else if self.cache.seen.names.is_some_and(|begins| begins.is_empty()) {
+            NextPart::SomeName
+        } else {
             let next_names =
                 self.reader.values.names().next_names(obligation, used_names, order)?;
             self.names_after_comma(next_names)
-        } else {
-            NextPart::Nothing
         };
         let end = match self.reader.values.end_verdicts(obligation) {
             None => ContainerEnd::Never,
@@ -366,9 +371,6 @@ impl ContinuationQuery<'_> {
     /// Returns what tokens distinguish of the names that may come next.
     fn names_after_comma(&self, next_names: NextNamesId) -> NextPart {
         let Some(begins) = self.cache.seen.names else { return NextPart::Names(next_names) };
-        if begins.is_empty() {
-            return NextPart::SomeName;
-        }
         let escapes =
             begins.contains(b'\\') && self.reader.values.core.options.escapes == EscapePolicy::Any;
         let names = self.reader.values.name_tables.get(next_names);

@@ -18,6 +18,7 @@ use crate::machine::names::{ANY_ORDER, NO_USED_NAMES};
 use crate::machine::numbers::is_number_byte;
 use crate::machine::reader::Reader;
 use crate::machine::residuals::NO_VERDICTS;
+use crate::machine::spelling::json::mask_class::continuation::SeenParts;
 use crate::machine::spelling::json::mask_class::lookahead::LookaheadState;
 use crate::machine::spelling::json::whitespace::{GapRules, WhitespaceGap};
 use crate::machine::{LazyTables, NO_RECORD};
@@ -164,7 +165,7 @@ fn number_bytes() -> ByteSet {
 }
 
 /// What is required of a value, in terms that all schemas share: of each type in the order of
-/// [`JsonType::ALL`] the fingerprint of a formula. Containers are free or forbidden.
+/// [`JsonType::ALL`] the fingerprint of a formula, of containers what tokens see of it.
 pub(crate) type ValueSignature = [u128; JsonType::ALL.len()];
 
 /// The types of a value, as bits.
@@ -262,10 +263,17 @@ impl IsolatedValues {
         types
     }
 
-    /// Returns what is required of a value; `None` if more is than types, and what scalars must be.
+    /// Drops the signatures of values, which depend on the vocabularies.
+    pub(crate) fn forget_signatures(&mut self) {
+        self.signatures = CompactMap::default();
+    }
+
+    /// Returns what is required of a value in `nesting` others; `None` if tokens see more of it than
+    /// types, what scalars must be, and the beginnings of containers.
     pub(crate) fn value_signature(
         &mut self,
         reader: &mut Reader,
+        (seen, nesting): (SeenParts, u32),
         obligation: ObligationId,
     ) -> Option<ValueSignature> {
         if let Some(&known) = self.signatures.get(&obligation) {
@@ -276,11 +284,15 @@ impl IsolatedValues {
         let mut found = Some(());
         for (at, of) in JsonType::ALL.into_iter().enumerate() {
             reader.values.core.base.reset_steps();
-            match reader.values.core.formula_for_type(formula, of) {
-                Ok(formula) => match scalar_fingerprint(&reader.values.core.base, formula) {
-                    Some(fingerprint) => signature[at] = fingerprint,
-                    None => found = None,
-                },
+            let typed = reader.values.core.formula_for_type(formula, of);
+            let fingerprint =
+                typed.and_then(|typed| match scalar_fingerprint(&reader.values.core.base, typed) {
+                    None => self.container_signature(reader, (seen, nesting), (obligation, of)),
+                    known => Ok(known),
+                });
+            match fingerprint {
+                Ok(Some(fingerprint)) => signature[at] = fingerprint,
+                Ok(None) => found = None,
                 Err(_) => {
                     // Whoever needs this answer gets the error.
                     reader.values.core.answers.abandon();

@@ -8,8 +8,8 @@
 //!
 //! Classes with equal signatures have equal masks, whatever their schemas, so the vocabulary knows
 //! the mask of a new schema's class from another. A class has no signature where tokens see
-//! anything else: containers that are constrained by more than their type, names that must be one
-//! of many, arrays that count or compare items, verdicts.
+//! anything else: names of containers that tokens reach into, names that must be one of many, arrays
+//! that compare items or whose counts tokens see, verdicts.
 
 use formalm_core::{Error, MaskClassId, keyed_hash};
 use formalm_json::escapes::EscapePolicy;
@@ -170,9 +170,10 @@ impl LazyTables {
     }
 
     /// Returns what is required of a value, if it is the same wherever the value begins: its types,
-    /// and of scalars anything else.
+    /// of scalars anything else, and of containers what tokens see before a name or a second item.
     fn value_signature(&mut self, obligation: ObligationId) -> Option<ValueSignature> {
-        self.masks.isolated.value_signature(&mut self.reader, obligation)
+        let seen = self.masks.continuations.seen;
+        self.masks.isolated.value_signature(&mut self.reader, (seen, 0), obligation)
     }
 
     /// Returns the signature of what comes after the value in a frame.

@@ -12,6 +12,7 @@
 //! The look-ahead, continuations, isolated values and rechecks know JSON's punctuation and escapes.
 //! What holds for every spelling is in [`crate::machine::mask_class`].
 
+mod container_signature;
 pub(crate) mod continuation;
 pub(crate) mod isolated_value;
 pub(crate) mod item_spanning_tokens;
@@ -240,6 +241,7 @@ impl JsonMaskTables {
             reader.values.name_tables.max_token_names = longest;
             self.lengths = StringLengths::new(longest);
             self.continuations.clear();
+            self.isolated.forget_signatures();
         }
     }
 }
