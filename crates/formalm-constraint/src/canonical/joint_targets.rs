@@ -126,8 +126,9 @@ pub(crate) fn tokens<K: MaskClasses>(
         walk.trie(context, from, boundary, |byte| (0x80..=0xbf).contains(&byte))?;
     } else if let Some(transitions) = context.encoder.token_transitions(context.vocabulary) {
         let in_language = language_targets.of(context, transitions, from.state)?;
-        walk.untabulated(context, &in_language, from, boundary, choice);
-        if !matches!(choice, TokenChoice::Besides(_)) {
+        if matches!(choice, TokenChoice::Besides(_)) {
+            walk.untabulated(context, (&in_language, None), from, boundary, choice);
+        } else {
             let (vocabulary, start) =
                 (context.vocabulary, (from.splitter_state.boundaries, boundary));
             let targets = context.encoder.transition_targets(vocabulary, transitions, start);
@@ -143,6 +144,7 @@ pub(crate) fn tokens<K: MaskClasses>(
                 _ => None,
             };
             let settled = free_tokens.as_ref().map(|tokens| &*tokens.settled);
+            walk.untabulated(context, (&in_language, settled), from, boundary, choice);
             let large = walk.listed(transitions, &in_language, (&targets, settled), target);
             if !large.is_empty() {
                 let by_target = context.encoder.tokens_by_target(vocabulary, transitions, start);
@@ -310,11 +312,12 @@ impl JointWalk {
         large
     }
 
-    /// Adds the tokens without a transition that begin at a character boundary.
+    /// Adds the tokens without a transition that begin at a character boundary, without those in a
+    /// bitmask.
     fn untabulated<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
-        in_language: &LanguageTargets,
+        (in_language, without): (&LanguageTargets, Option<&MaskWords>),
         from: JointTarget,
         boundary: Boundary,
         choice: TokenChoice<'_>,
@@ -329,6 +332,9 @@ impl JointWalk {
         let known = (!is_few).then(|| tokens.targets((encoder, vocabulary), start, boundary));
         for &(at, state) in &in_language.untabulated {
             let token = tokens.token(at);
+            if without.is_some_and(|words| has(words, token)) {
+                continue;
+            }
             let target = match &known {
                 Some(targets) => targets[at as usize],
                 None => tokens.target((encoder, vocabulary), start, (boundary, token)),

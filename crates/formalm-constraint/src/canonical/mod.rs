@@ -154,9 +154,12 @@ impl<K: MaskClasses> ProductContext<'_, K> {
 
     /// Returns `true` if whatever the language goes on with is text that no normalizer changes.
     pub(crate) fn reads_free_text(&self) -> bool {
-        self.machine.reads_text()
-            && self.machine.is_exact()
-            && self.encoder.splitter().text_filter().is_none()
+        self.reads_exact_text() && self.encoder.splitter().text_filter().is_none()
+    }
+
+    /// Returns `true` if members are texts, and what masks know of states is exact.
+    pub(crate) fn reads_exact_text(&self) -> bool {
+        self.machine.reads_text() && self.machine.is_exact()
     }
 
     /// Returns `true` if a state accepts just when the one after a string does.

@@ -26,6 +26,11 @@ pub(super) struct Tokenizer {
 impl Tokenizer {
     /// Returns a tokenizer with pieces around the punctuation of JSON.
     pub(super) fn new() -> Tokenizer {
+        Tokenizer::with_normalizer(false)
+    }
+
+    /// Returns the same tokenizer, with or without normalization to NFC.
+    fn with_normalizer(nfc: bool) -> Tokenizer {
         let pieces = [
             "\",", "\":", "Ġ\"", "{\"", "\"}", ",\"", ":\"", "},", "},Ġ\"", "\",Ġ\"", "\",\"",
             "\"\"", "\"$", "\"_", "ab", "bc", "abc", "12", "34", "12,", "3,", "Ġa", "Ġ1", "a\"",
@@ -33,7 +38,7 @@ impl Tokenizer {
             "Ġtrue", "],", "[\"", "ĠĠ", "ĊĠ", "Ã©", "\"Ã©", "a'", "'s",
         ];
         let pieces: BTreeSet<String> = pieces.into_iter().map(str::to_owned).collect();
-        let file = file(&pieces, false, true);
+        let file = file(&pieces, false, true, nfc);
         let vocabulary = Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap();
         let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes(), None).unwrap();
         encoder.check(&vocabulary).unwrap();
@@ -196,14 +201,23 @@ pub(super) fn written(names: &[&str], values: &[&str], options: &JsonSchemaOptio
 
 #[test]
 fn shared_masks_are_those_of_each_context() {
-    let tokenizer = Tokenizer::new();
+    check_each_context(false);
+}
+
+#[test]
+fn shared_masks_of_normalizing_tokenizers_are_those_of_each_context() {
+    check_each_context(true);
+}
+
+fn check_each_context(nfc: bool) {
+    let tokenizer = Tokenizer::with_normalizer(nfc);
     let mut checked = 0;
     for (names, options) in surroundings() {
         for (kind, values) in KINDS {
             let properties: Vec<(&str, &str)> = names.iter().map(|&name| (name, kind)).collect();
             let schema = object(&properties);
             let one = Schema::new(&tokenizer, &schema, options);
-            let alone = Schema::new(&Tokenizer::new(), &schema, options);
+            let alone = Schema::new(&Tokenizer::with_normalizer(nfc), &schema, options);
             for &value in values {
                 let text = written(&names, &vec![value; names.len()], &options);
                 let fits = accepts(&one.keys, &text);
@@ -219,11 +233,22 @@ fn shared_masks_are_those_of_each_context() {
 
 #[test]
 fn a_second_schema_of_the_same_types_computes_nothing_inside_its_parts() {
-    let tokenizer = Tokenizer::new();
+    check_second_schema(false);
+}
+
+#[test]
+fn a_second_schema_computes_nothing_inside_its_parts_with_a_normalizer() {
+    check_second_schema(true);
+}
+
+fn check_second_schema(nfc: bool) {
+    let tokenizer = Tokenizer::with_normalizer(nfc);
     let options = layout(" ", " ", None);
-    let kinds = [0, 1, 4, 6, 7, 8, 12, 13];
-    let names =
-        ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"];
+    let kinds = [0, 1, 4, 6, 7, 8, 11, 12, 13];
+    let names = [
+        "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r",
+        "s",
+    ];
     // Each kind occurs twice, so that each is followed by another name and by another kind.
     let walk = |order: &[usize], shift: usize| {
         let names: Vec<&str> =
@@ -231,7 +256,8 @@ fn a_second_schema_of_the_same_types_computes_nothing_inside_its_parts() {
         let properties: Vec<(&str, &str)> =
             names.iter().zip(order).map(|(&name, &kind)| (name, KINDS[kind].0)).collect();
         let schema = Schema::new(&tokenizer, &object(&properties), options);
-        let values: Vec<&str> = order.iter().map(|&kind| KINDS[kind].1[0]).collect();
+        let values: Vec<&str> =
+            order.iter().map(|&kind| KINDS[kind].1[KINDS[kind].1.len().min(2) - 1]).collect();
         let text = written(&names, &values, &options);
         let mut here = (schema.masks.start(), NONE);
         let (mut at, mut inside) = (0, 0);

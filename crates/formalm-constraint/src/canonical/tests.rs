@@ -29,7 +29,7 @@ const MAX_TARGETS: usize = 300;
 
 /// A `tokenizer.json` whose pieces are spelled in byte-level characters and split as GPT-2 splits.
 /// Every piece of two characters has a merge; longer ones are whole tokens.
-pub(super) fn file(pieces: &BTreeSet<String>, added: bool, whole: bool) -> String {
+pub(super) fn file(pieces: &BTreeSet<String>, added: bool, whole: bool, nfc: bool) -> String {
     let plain = |byte: &u32| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     let mut others = (0x100..).filter_map(char::from_u32);
     let bytes = (0..256u32).map(|byte| {
@@ -53,8 +53,9 @@ pub(super) fn file(pieces: &BTreeSet<String>, added: bool, whole: bool) -> Strin
         true => format!(r#"[{{"id": {}, "content": "b a", "special": false}}]"#, vocab.len()),
         false => "[]".to_owned(),
     };
+    let normalizer = if nfc { r#"{"type": "NFC"}"# } else { "null" };
     format!(
-        r#"{{"added_tokens": {added}, "pre_tokenizer": {{"type": "ByteLevel",
+        r#"{{"added_tokens": {added}, "normalizer": {normalizer}, "pre_tokenizer": {{"type": "ByteLevel",
             "add_prefix_space": false, "use_regex": true}}, "decoder": {{"type": "ByteLevel"}},
             "model": {{"type": "BPE", "ignore_merges": {whole}, "vocab": {{{}}},
             "merges": [{}]}}}}"#,
@@ -99,7 +100,7 @@ proptest! {
             let letter = |at: usize| char::from(b'a' + (at % 26) as u8);
             format!("{}{}{}", letter(at), letter(at / 26), letter(at / 676))
         }));
-        let file = file(&pieces, added, whole);
+        let file = file(&pieces, added, whole, false);
         let vocabulary = Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap();
         let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes(), None).unwrap();
         encoder.check(&vocabulary).unwrap();
@@ -131,15 +132,17 @@ proptest! {
 
     #[test]
     fn masks_hold_the_live_tokens_that_reading_finds(
-        // As above, with more of what may end inside a character.
-        pieces in prop::collection::btree_set("[absĠ1'.Ã©ä¸Ń]{2,3}|[Ãä¸]{2}|[a.]Ã|Ġä¸?", 1..40),
+        // As above, with more of what may end inside a character, and combining marks.
+        pieces in prop::collection::btree_set("[absĠ1'.Ã©ä¸Ń]{2,3}|[Ãä¸]{2}|[a.]Ã|Ġä¸?|[ea.]Ìģ?|Ìģ|Ìĥ", 1..40),
         added in any::<bool>(),
         whole in any::<bool>(),
+        nfc in any::<bool>(),
         pattern in prop::sample::select(vec![
             r"(?s:.*)", r#""[^"]*""#, r"[^é]*", r"a[^\n]*\n", r"(?:\w| )*", "(?:é|中|a| )*b",
+            "(?:[^x]*x)?e\u{301}?[^e]*", "(?:[^x]|e\u{301})*",
         ]),
     ) {
-        let file = file(&pieces, added, whole);
+        let file = file(&pieces, added, whole, nfc);
         let vocabulary = Vocabulary::from_tokenizer_json(file.as_bytes(), None).unwrap();
         let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes(), None).unwrap();
         encoder.check(&vocabulary).unwrap();

@@ -10,6 +10,9 @@
 //! A language that loops on the characters of a class goes on after such a token, whatever the
 //! language is. So these tokens are found once per class and state of the splitter, not once per
 //! state of a language. The others are settled where they occur.
+//!
+//! With a normalizer, the characters that the text goes on with are those that it leaves unchanged,
+//! whatever came before. The language must then go on with some text that it leaves unchanged, too.
 
 use std::sync::Arc;
 
@@ -19,10 +22,12 @@ use rustc_hash::FxHashMap;
 use super::encoder::{BpeEncoder, TokenOrigin};
 use super::encoder_cache::ByteBudgetCache;
 use super::pretokenizer::boundary_automaton::{BOUNDARIES, Boundary, BoundaryState};
+use super::pretokenizer::pretoken_splitter::SplitterState;
 use super::token_set::{TokenSet, set_bit};
 use super::token_transitions::{TokenTransitions, TransitionTargets};
 use super::tokens_by_char_class_exit::CoarseCharClass;
 use super::whole_tokens::PretokenState;
+use crate::normalization::FilterState;
 use crate::{MaskWords, Vocabulary};
 
 /// Maximum number of states whose continuations are kept; beyond it all are dropped. Bounds memory;
@@ -34,7 +39,7 @@ const MAX_STATES: usize = 1 << 14;
 pub struct FreeTokens {
     /// Those after which text of the class goes on.
     pub settled: Box<MaskWords>,
-    /// The others that end between two characters, by the state they lead to.
+    /// The others with a transition that end between two characters, by the state they lead to.
     pub unsettled: Vec<(BoundaryState, TokenSet)>,
 }
 
@@ -61,7 +66,7 @@ struct Continuations {
     /// follow.
     goes_on: FxHashMap<(u128, BoundaryState), bool>,
     /// Inside a character: the bytes with which the text goes on.
-    by_state: FxHashMap<(u128, BoundaryState), AskedBytes>,
+    by_state: FxHashMap<(u128, SplitterState), AskedBytes>,
     /// The bytes whose tokens may follow a token.
     by_token: FxHashMap<u32, AskedBytes>,
 }
@@ -99,7 +104,8 @@ impl FreeTextTables {
     ) -> Arc<FreeTokens> {
         self.tokens.get_or_insert_with((class, state, boundary), || {
             let targets = encoder.transition_targets(vocabulary, transitions, (state, boundary));
-            let made = self.make(encoder, vocabulary, transitions, class, &targets);
+            let mut made = self.make(encoder, vocabulary, transitions, class, &targets);
+            self.add_untabulated(encoder, vocabulary, class, (state, boundary), &mut made.settled);
             let unsettled = made.unsettled.iter().map(|(_, tokens)| 8 + tokens.memory_bytes());
             let bytes = 4 * made.settled.len() + unsettled.sum::<usize>();
             (Arc::new(made), bytes)
@@ -140,13 +146,47 @@ impl FreeTextTables {
         let unsettled = unsettled.collect();
         if is_wide {
             for &token in exits.exits.iter().flat_map(|exit| &exit.tokens) {
-                let Some(target) = transitions.target(targets, token) else { continue };
+                let Some(boundaries) = transitions.target(targets, token) else { continue };
+                let filter = encoder.filter_state(vocabulary, token);
+                let target = SplitterState { boundaries, filter };
                 if known.goes_on_inside(encoder, ascii, target, token) {
                     set_bit(&mut settled, token);
                 }
             }
         }
         FreeTokens { settled: settled.into(), unsettled }
+    }
+
+    /// Adds the tokens without a transition after which text of a class goes on, if what was read
+    /// before does not matter to the normalizer: most end inside a character.
+    fn add_untabulated(
+        &self,
+        encoder: &BpeEncoder,
+        vocabulary: &Vocabulary,
+        (ascii, is_wide): CoarseCharClass,
+        (boundaries, boundary): (BoundaryState, Boundary),
+        settled: &mut MaskWords,
+    ) {
+        let tokens = encoder.untabulated_tokens(vocabulary);
+        let weakest = SplitterState { boundaries, filter: FilterState::WEAKEST };
+        let start = (weakest, PretokenState::PLAIN);
+        let targets = tokens.targets((encoder, vocabulary), start, boundary);
+        let known = &mut *self.continuations.lock();
+        let is_within = |&byte: &u8| if byte < 0x80 { ascii >> byte & 1 != 0 } else { is_wide };
+        for (at, target) in targets.iter().enumerate() {
+            let (token, Some((target, _))) = (tokens.token(at as u32), target) else { continue };
+            let is_plain = encoder.origin(token) == TokenOrigin::Merged
+                && !encoder.whole_tokens.is_noted(token)
+                && vocabulary.token_bytes(token).is_some_and(|bytes| bytes.iter().all(is_within));
+            let goes_on = is_plain
+                && match encoder.splitter.is_between_characters(*target) {
+                    true => known.goes_on(encoder, ascii, target.boundaries),
+                    false => known.goes_on_inside(encoder, ascii, *target, token),
+                };
+            if goes_on {
+                set_bit(settled, token);
+            }
+        }
     }
 }
 
@@ -158,11 +198,14 @@ impl Continuations {
             return known;
         }
         let boundaries = encoder.splitter.boundaries();
+        let weakest = SplitterState { boundaries: state, filter: FilterState::WEAKEST };
         let opens = |byte: u8| {
             BOUNDARIES.into_iter().filter(|&boundary| boundary != Boundary::Inside).any(
                 |boundary| {
-                    let next = boundaries.step(state, byte, boundary);
-                    next.is_some_and(|next| encoder.unsettled.is_open(&encoder.splitter, next))
+                    let next = encoder.splitter.step(weakest, byte, boundary);
+                    next.is_some_and(|next| {
+                        encoder.unsettled.is_open(&encoder.splitter, next.boundaries)
+                    })
                 },
             )
         };
@@ -179,16 +222,16 @@ impl Continuations {
         &mut self,
         encoder: &BpeEncoder,
         ascii: u128,
-        state: BoundaryState,
+        state: SplitterState,
         last: u32,
     ) -> bool {
-        let boundaries = encoder.splitter.boundaries();
+        let splitter = &encoder.splitter;
         let mut after_state = self.by_state.get(&(ascii, state)).copied().unwrap_or_default();
         let mut after_token = self.by_token.get(&last).copied().unwrap_or_default();
         if after_state.yes & after_token.yes != 0 {
             return true;
         }
-        if boundaries.is_between_characters(state) || boundaries.is_in_added_token(state) {
+        if splitter.is_between_characters(state) || splitter.is_in_added_token(state) {
             return false;
         }
         let found = (0x80..=0xbf).any(|byte| {
@@ -197,8 +240,8 @@ impl Continuations {
             }
             let next = next_byte(encoder, state, byte);
             let goes_on = after_state.known(byte).unwrap_or_else(|| {
-                next.is_some_and(|(token, next)| match boundaries.is_between_characters(next) {
-                    true => self.goes_on(encoder, ascii, next),
+                next.is_some_and(|(token, next)| match splitter.is_between_characters(next) {
+                    true => self.goes_on(encoder, ascii, next.boundaries),
                     false => self.goes_on_inside(encoder, ascii, next, token),
                 })
             });
@@ -216,15 +259,15 @@ impl Continuations {
 }
 
 /// Returns the token of one byte that continues a character, and the state after it.
-fn next_byte(encoder: &BpeEncoder, state: BoundaryState, byte: u8) -> Option<(u32, BoundaryState)> {
-    let boundaries = encoder.splitter.boundaries();
+fn next_byte(encoder: &BpeEncoder, state: SplitterState, byte: u8) -> Option<(u32, SplitterState)> {
+    let splitter = &encoder.splitter;
     let Some(symbol) = encoder.symbol(byte) else {
-        let next = boundaries.step_byte_token(state, byte, Boundary::Inside)?;
+        let next = splitter.step_byte_token(state, byte, Boundary::Inside)?;
         return Some((encoder.byte_token(byte)?, next));
     };
     let is_plain = encoder.origin(symbol) == TokenOrigin::Merged
         && encoder.whole_tokens.step(PretokenState::PLAIN, symbol, false)
             == Some(PretokenState::PLAIN);
-    let next = boundaries.step(state, byte, Boundary::Inside)?;
+    let next = splitter.step(state, byte, Boundary::Inside)?;
     is_plain.then_some((symbol, next))
 }

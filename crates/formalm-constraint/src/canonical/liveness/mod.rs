@@ -315,8 +315,9 @@ impl Liveness {
         choice: TokenChoice<'_>,
         free: Option<&mut MaskWords>,
     ) -> Result<ElementGroups, Error> {
-        let free = free.filter(|_| context.reads_free_text());
         let (state, splitter_state) = product.parts(element.product_state);
+        let reads_free_text = free.is_some() && product.reads_free_text(context, state)?;
+        let free = free.filter(|_| reads_free_text);
         let from = JointTarget { state, splitter_state, pretoken: element.pretoken };
         let mut groups = ElementGroups::new();
         let sources = TokenSources { language_targets: &mut self.language_targets, free };

@@ -239,6 +239,22 @@ impl Product {
         self.undecided
     }
 
+    /// Returns `true` if the language is one of texts, and some text that the normalizer leaves
+    /// unchanged follows a state, whatever came before. `false` proves nothing.
+    pub(crate) fn reads_free_text<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        state: StateId,
+    ) -> Result<bool, Error> {
+        if !context.reads_exact_text() || context.encoder.splitter().text_filter().is_none() {
+            return Ok(context.reads_exact_text());
+        }
+        let weakest = context.encoder.splitter().start().weakest();
+        let product_state = self.intern(context, state, weakest)?;
+        let product_state = self.common(context, product_state)?;
+        Ok(self.is_productive(context, product_state)? && self.undecided == 0)
+    }
+
     /// Returns `true` if a pre-token may end here and the input can still be completed.
     pub(crate) fn is_clean<K: MaskClasses>(
         &mut self,
