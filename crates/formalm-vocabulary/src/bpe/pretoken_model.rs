@@ -248,6 +248,12 @@ impl BpeEncoder {
         self.unigram().is_some() && !open_pieces.get(at.number()).is_between_characters()
     }
 
+    /// Returns `true` if a character is spelled in bytes and occurs in no token, so that every
+    /// segmentation has a boundary before and after it. `false` proves nothing.
+    pub fn is_always_apart(&self, character: char) -> bool {
+        self.unigram().is_some_and(|model| model.is_always_apart(character))
+    }
+
     /// Returns `true` if some token contains a character that ends with `last` before one that
     /// begins with `next`.
     pub fn may_adjoin(&self, last: u8, next: u8) -> bool {

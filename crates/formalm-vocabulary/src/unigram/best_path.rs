@@ -1,6 +1,7 @@
 //! The best segmentation of a text, and what a token makes of the open pieces.
 
 use formalm_core::CharSet;
+use rustc_hash::FxHashSet;
 
 use super::open_pieces::OpenPieces;
 use super::piece_trie::{
@@ -36,6 +37,8 @@ pub(crate) struct UnigramModel {
     piece_of: Vec<u32>,
     /// Pairs of the last byte of a character and the byte after it that occur inside a piece.
     adjacent_bytes: Box<[[u64; 4]; 256]>,
+    /// The characters beyond ASCII that occur in pieces.
+    characters: FxHashSet<char>,
     /// Every string of characters that occur in pieces, or every string if characters are spelled in
     /// bytes, has canonical tokens.
     encodes_all: bool,
@@ -90,6 +93,8 @@ impl UnigramModel {
         let trie = PieceTrie::new(pieces, unknown_score);
         let mut piece_of = vec![NONE; tokens];
         let mut adjacent_bytes = Box::new([[0u64; 4]; 256]);
+        let texts = trie.pieces.iter().filter_map(|piece| std::str::from_utf8(&piece.text).ok());
+        let characters = texts.flat_map(str::chars).filter(|c| !c.is_ascii()).collect();
         let mut covered = byte_tokens.is_none() || !marks_spaces || trie.is_piece(b" ");
         for (at, piece) in trie.pieces.iter().enumerate() {
             if piece.has_text {
@@ -119,6 +124,7 @@ impl UnigramModel {
             marks_spaces,
             piece_of,
             adjacent_bytes,
+            characters,
             encodes_all: has_texts && covered,
             near_gaps: Vec::new(),
         };
@@ -153,6 +159,12 @@ impl UnigramModel {
     #[inline]
     pub(crate) fn may_adjoin(&self, last: u8, next: u8) -> bool {
         self.adjacent_bytes[usize::from(last)][usize::from(next) / 64] >> (next % 64) & 1 != 0
+    }
+
+    /// Returns `true` if a character beyond ASCII occurs in no piece and is spelled in bytes. Every
+    /// segmentation has a boundary before and after it.
+    pub(crate) fn is_always_apart(&self, character: char) -> bool {
+        !character.is_ascii() && self.has_byte_tokens() && !self.characters.contains(&character)
     }
 
     /// Returns the piece of a token.
@@ -511,7 +523,7 @@ impl UnigramModel {
 
     /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.trie.memory_bytes() + 4 * self.piece_of.len() + 8192
+        self.trie.memory_bytes() + 4 * self.piece_of.len() + 8 * self.characters.len() + 8192
     }
 }
 

@@ -26,12 +26,19 @@ impl UnigramModel {
         let open: Vec<(u32, f64)> =
             from.pairs.iter().map(|&(node, score)| (node, score - from.base)).collect();
         let mut pending = vec![(ROOT, open)];
+        // The bytes with which open pieces go on, with the nodes that they lead to.
+        let mut edges: Vec<(u8, u32, f64)> = Vec::new();
         while let Some((at, open)) = pending.pop() {
-            for (byte, below) in self.trie.children(at) {
+            edges.clear();
+            for &(node, score) in &open {
+                edges.extend(self.trie.children(node).map(|(byte, next)| (byte, next, score)));
+            }
+            edges.sort_unstable_by_key(|edge| edge.0);
+            for edges in edges.chunk_by(|one, other| one.0 == other.0) {
+                let Some(below) = self.trie.child(at, edges[0].0) else { continue };
                 let mut most = f64::NEG_INFINITY;
                 let mut further = Vec::new();
-                for &(node, score) in &open {
-                    let Some(node) = self.trie.child(node, byte) else { continue };
+                for &(_, node, score) in edges {
                     if let Some(piece) = self.trie.piece(node) {
                         most = most.max(score + self.trie.pieces[piece as usize].score);
                     }
@@ -63,8 +70,7 @@ impl UnigramModel {
     ) {
         let trie = &self.trie;
         let depth = trie.depth(node);
-        let mut decide = |piece: u32, slack: f64, ties: bool| {
-            let token = trie.pieces[piece as usize].token;
+        let mut decide = |token: u32, slack: f64, ties: bool| {
             let gap = most - slack;
             if gap > margin || (ties && margin == 0.0 && gap == 0.0) {
                 forbidden(token);
@@ -73,15 +79,11 @@ impl UnigramModel {
             }
         };
         if let Some(piece) = trie.piece(node) {
-            decide(piece, trie.slack(piece, depth), true);
+            decide(trie.pieces[piece as usize].token, trie.slack(piece, depth), true);
         }
-        if !trie.has_children(node) || most < trie.least_slack(node) - margin {
-            return;
-        }
-        for &below in trie.pieces_from(node) {
-            if let Some(piece) = trie.piece(below).filter(|_| below != node) {
-                decide(piece, trie.slack(piece, depth), false);
-            }
+        if trie.has_children(node) && most >= trie.least_slack(node) - margin {
+            let limit = most + 2.0 * margin;
+            trie.for_each_below(node, limit, |token, slack| decide(token, slack, false));
         }
     }
 }

@@ -8,6 +8,9 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Number of children up to which they are compared one by one. Chosen, not measured.
 const FEW_CHILDREN: usize = 8;
 
+/// Number of pieces below a node from which on they are kept sorted by slack. Chosen, not measured.
+const MIN_SORTED_PIECES: usize = 64;
+
 /// The root of the trie.
 pub(crate) const ROOT: u32 = 0;
 
@@ -63,6 +66,8 @@ pub(crate) struct PieceTrie {
     /// Per node, the greatest and the least slack at its depth of the pieces below it.
     best_below: Vec<f64>,
     least_below: Vec<f64>,
+    /// For nodes above many pieces, these by their slack at its depth, ascending, with their tokens.
+    sorted_below: FxHashMap<u32, Box<[(f64, u32)]>>,
     pub(crate) pieces: Vec<UnigramPiece>,
     /// The score of a character that is no piece by itself.
     pub(crate) unknown_score: f64,
@@ -131,10 +136,12 @@ impl PieceTrie {
             slack: Vec::new(),
             best_below: vec![f64::NEG_INFINITY; count],
             least_below: vec![f64::INFINITY; count],
+            sorted_below: FxHashMap::default(),
             pieces,
             unknown_score,
         };
         trie.find_slack();
+        trie.sort_by_slack();
         trie
     }
 
@@ -223,6 +230,41 @@ impl PieceTrie {
         node.is_some_and(|node| self.piece(node).is_some())
     }
 
+    /// Passes the pieces strictly below a node whose slack at its depth is at most `most`, by token
+    /// with that slack.
+    pub(crate) fn for_each_below(&self, node: u32, most: f64, mut each: impl FnMut(u32, f64)) {
+        if let Some(sorted) = self.sorted_below.get(&node) {
+            let few = sorted.iter().take_while(|(slack, _)| *slack <= most);
+            return few.for_each(|&(slack, token)| each(token, slack));
+        }
+        let depth = self.depth(node);
+        for &below in self.pieces_from(node) {
+            if let Some(piece) = self.piece(below).filter(|_| below != node) {
+                let slack = self.slack(piece, depth);
+                if slack <= most {
+                    each(self.pieces[piece as usize].token, slack);
+                }
+            }
+        }
+    }
+
+    fn sort_by_slack(&mut self) {
+        let mut sorted_below = FxHashMap::default();
+        for node in 1..self.ends.len() as u32 {
+            if (self.ends[node as usize] - node) as usize <= MIN_SORTED_PIECES
+                || self.least_slack(node) == f64::INFINITY
+                || self.pieces_from(node).len() < MIN_SORTED_PIECES
+            {
+                continue;
+            }
+            let mut list = Vec::new();
+            self.for_each_below(node, f64::MAX, |token, slack| list.push((slack, token)));
+            list.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+            sorted_below.insert(node, list.into());
+        }
+        self.sorted_below = sorted_below;
+    }
+
     fn find_slack(&mut self) {
         let mut best: Vec<f64> = Vec::new();
         let mut known_alone: FxHashMap<&[u8], bool> = FxHashMap::default();
@@ -282,7 +324,8 @@ impl PieceTrie {
     /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let texts: usize = self.pieces.iter().map(|piece| 48 + piece.text.len()).sum();
-        34 * self.ends.len() + 8 * self.slack.len() + 8 * self.piece_nodes.len() + texts
+        let sorted: usize = self.sorted_below.values().map(|list| 40 + 16 * list.len()).sum();
+        34 * self.ends.len() + 8 * self.slack.len() + 8 * self.piece_nodes.len() + sorted + texts
     }
 }
 

@@ -9,9 +9,9 @@
 //!
 //! [`BpeEncoder::encode_rest`]: formalm_vocabulary::bpe::BpeEncoder::encode_rest
 
-use formalm_core::{Error, ReadingHints, Resource, deadline::check_deadline};
+use formalm_core::{Error, LazyDfa, ReadingHints, Resource, deadline::check_deadline};
 use formalm_machines::MaskClasses;
-use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, TokenSet};
+use formalm_vocabulary::bpe::{BOUNDARIES, Boundary, PretokenState, TokenOrigin, TokenSet};
 use rustc_hash::FxHashSet;
 
 use super::super::joint_targets::TokenChoice;
@@ -19,8 +19,16 @@ use super::super::product::{Product, ProductState};
 use super::super::subsets::SubsetElement;
 use super::super::{MAX_STEPS, ProductContext};
 use super::completions::Completions;
-use super::{Liveness, MAX_POSITIONS};
+use super::{ElementGroups, Liveness, MAX_POSITIONS};
 use crate::mask::{MaskWords, patch};
+
+/// Number of tokens up to which each is read, rather than all that open pieces forbid are found.
+/// Chosen, not measured.
+const MAX_SINGLE_TOKENS: usize = 64;
+
+/// Number of states inside a character that are visited to find one that occurs in no piece. Chosen,
+/// not measured.
+const MAX_CHARACTER_STATES: usize = 256;
 
 /// The state of the pre-token before a token, and the boundary before the token.
 #[derive(Clone, Copy)]
@@ -70,20 +78,64 @@ impl Liveness {
         (inside, begins): (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
         let count = inside.len();
-        let mut crossed = CrossedTokens::after(context, (element.pretoken, false), count);
         for (token, _) in product.after_special(context, element.product_state)? {
             patch(begins, &[token], &[]);
         }
+        // The tokens that begin a pre-token, where these are asked for.
+        let mut crossed_first = None;
         for boundary in BOUNDARIES {
-            if boundary == Boundary::Pretoken {
-                crossed = CrossedTokens::after(context, (PretokenState::PLAIN, true), count);
-            }
             let start = TokenStart { pretoken: element.pretoken, boundary };
             let words = if boundary == Boundary::Inside { &mut *inside } else { &mut *begins };
             let groups = self.kept_groups(context, product, (element, boundary), choice)?;
+            if has_few_tokens(&groups) {
+                for (next, tokens) in &*groups {
+                    self.add_each_on_best_path(context, product, start, *next, tokens, words)?;
+                }
+                continue;
+            }
+            let crossed_inside;
+            let crossed = match boundary {
+                Boundary::Inside => {
+                    let pretoken = (element.pretoken, false);
+                    crossed_inside = CrossedTokens::after(context, pretoken, count);
+                    &crossed_inside
+                }
+                Boundary::Pretoken | Boundary::Added => crossed_first.get_or_insert_with(|| {
+                    CrossedTokens::after(context, (PretokenState::PLAIN, true), count)
+                }),
+            };
             for (next, tokens) in &*groups {
                 let next = next.product_state;
-                self.add_live_on_best_path(context, product, start, next, &crossed, tokens, words)?;
+                self.add_live_on_best_path(context, product, start, next, crossed, tokens, words)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the live tokens of a small group with one target.
+    fn add_each_on_best_path<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        start: TokenStart,
+        next: SubsetElement,
+        tokens: &TokenSet,
+        words: &mut MaskWords,
+    ) -> Result<(), Error> {
+        let next = next.product_state;
+        let is_clean = self.is_settled(context, product, next)?;
+        if !is_clean {
+            let completions = self.take_completions(context, product, next)?;
+            self.completions.insert(next, completions);
+        }
+        let mut list = Vec::new();
+        tokens.find(|token| {
+            list.push(token);
+            None::<()>
+        });
+        for token in list {
+            if self.is_token_live(context, product, start, next, (token, is_clean))? {
+                patch(words, &[token], &[]);
             }
         }
         Ok(())
@@ -157,11 +209,39 @@ impl Liveness {
         (token, is_clean): (u32, bool),
     ) -> Result<bool, Error> {
         check_deadline()?;
+        if self.begins_apart(context, product, start, next, token)? {
+            return Ok(true);
+        }
         match self.after_token(context, start, next, (token, is_clean)) {
             AfterToken::Refused => Ok(false),
             AfterToken::Live => Ok(true),
             AfterToken::Open(element) => self.is_live_on_best_path(context, product, element),
         }
+    }
+
+    /// Returns `true` if a token is the first byte of a character that occurs in no piece, and the text
+    /// can be completed after that. What is open before it does not matter.
+    fn begins_apart<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        start: TokenStart,
+        next: ProductState,
+        token: u32,
+    ) -> Result<bool, Error> {
+        let (encoder, open_pieces) = (context.encoder, context.open_pieces);
+        let TokenOrigin::Byte(first) = encoder.origin(token) else { return Ok(false) };
+        let is_between = start.boundary != Boundary::Inside
+            || !encoder.is_inside_character(open_pieces, start.pretoken);
+        if !is_between || first < 0xc0 || !encoder.encodes_all() {
+            return Ok(false);
+        }
+        if let Some(&known) = self.apart.get(&next) {
+            return Ok(known);
+        }
+        let found = character_apart(context, product, next, first)?;
+        self.apart.insert(next, found);
+        Ok(found)
     }
 
     /// Reads a token that leads to a product state. Most states with open pieces are not met again,
@@ -353,4 +433,52 @@ impl Liveness {
         self.best_path_verdicts.extend(visited.into_iter().map(|(element, _)| (element, false)));
         Ok(false)
     }
+}
+
+/// Returns `true` if groups have few tokens together.
+fn has_few_tokens(groups: &ElementGroups) -> bool {
+    let mut count = 0;
+    groups.iter().all(|(_, tokens)| match &**tokens {
+        TokenSet::List(list) => {
+            count += list.len();
+            count <= MAX_SINGLE_TOKENS
+        }
+        TokenSet::Mask(_) => false,
+    })
+}
+
+/// Returns `true` if some character that occurs in no piece can be read from inside it, after its
+/// first byte, and the text can be completed after it.
+fn character_apart<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    product: &mut Product,
+    product_state: ProductState,
+    first: u8,
+) -> Result<bool, Error> {
+    let splitter = context.encoder.splitter();
+    let mut pending = vec![(product_state, vec![first])];
+    let mut visited = 0;
+    while let Some((here, read)) = pending.pop() {
+        check_deadline()?;
+        let (state, splitter_state) = product.parts(here);
+        if splitter.is_between_characters(splitter_state) {
+            let character = std::str::from_utf8(&read).ok().and_then(|text| text.chars().next());
+            if character.is_some_and(|character| context.encoder.is_always_apart(character))
+                && product.is_productive(context, here)?
+            {
+                return Ok(true);
+            }
+            continue;
+        }
+        visited += 1;
+        if visited > MAX_CHARACTER_STATES || read.len() == 4 {
+            continue;
+        }
+        for byte in context.machine.live_bytes(state)?.iter() {
+            if let Some(next) = product.step(context, here, (byte, Boundary::Inside))? {
+                pending.push((next, [&read[..], &[byte]].concat()));
+            }
+        }
+    }
+    Ok(false)
 }

@@ -61,6 +61,9 @@ pub(crate) struct Liveness {
     language_targets: LanguageTargetCache,
     /// Per element with open pieces, whether it can be completed.
     best_path_verdicts: FxHashMap<SubsetElement, bool>,
+    /// Per product state after the first byte of a character, whether one that occurs in no piece and
+    /// can be completed begins so.
+    apart: FxHashMap<ProductState, bool>,
     /// Per product state, completions that settle many elements with open pieces.
     completions: FxHashMap<ProductState, Completions>,
     /// Tokens by target, which all elements of a product state with open pieces share.
@@ -517,6 +520,7 @@ impl Liveness {
         map_slot_bytes(&self.witnesses)
             + 16 * self.witnesses.len()
             + map_slot_bytes(&self.best_path_verdicts)
+            + map_slot_bytes(&self.apart)
             + map_slot_bytes(&self.completions)
             + self.completion_tokens.memory_bytes()
             + self.kept_groups.size()
