@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use formalm_automata::{BoundedQuotient, ClassLoop};
+use formalm_automata::{Automaton, BoundedQuotient, ClassLoop};
 use formalm_core::{ClassCover, Error, LazyDfa, StateId, WIDE_PARTS};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::TRUE;
 use crate::machine::frame::Frame;
@@ -33,6 +33,10 @@ struct LengthClasses {
 
 /// Number of lengths up to which a language is searched for a gap in advance. Chosen, not measured.
 const MAX_TESTED_LENGTHS: usize = 1024;
+
+/// Number of characters after which a language must count them and nothing else. Chosen, not
+/// measured.
+const MAX_TESTED_CHARACTERS: usize = 64;
 
 impl StringLengths {
     /// Creates the tables for tokens of at most `max_token_len` bytes.
@@ -64,8 +68,10 @@ impl StringLengths {
             let is_interval = match max_remaining_chars(&keys, start)? {
                 // A search takes a state for each length.
                 Some(_) if machine.counts_any_characters(start) => Some(true),
-                Some(_) => has_interval(&**machine, start, MAX_TESTED_LENGTHS)?,
-                None => Some(false),
+                Some(_) if lengths_decide(machine, start)? => {
+                    has_interval(&**machine, start, MAX_TESTED_LENGTHS)?
+                }
+                _ => Some(false),
             };
             let counts = (is_interval != Some(false)).then(|| LengthClasses {
                 classes: Box::new(keys),
@@ -114,6 +120,59 @@ impl StringLengths {
     }
 }
 
+/// Returns `true` if strings of one length are known to be all members or none, as of
+/// `.{0,3}|.{5,}`. Those of `a|.{2,}` are not, although any character may come first.
+fn lengths_decide(machine: &Automaton, start: StateId) -> Result<bool, Error> {
+    let mut at = start;
+    for _ in 0..MAX_TESTED_CHARACTERS {
+        if machine.counts_any_characters(at) {
+            return Ok(true);
+        }
+        let next = states_after_characters(machine, at)?;
+        match next[..] {
+            [] => return Ok(true),
+            [next] if next == at => return Ok(true),
+            [next] => at = next,
+            _ => return Ok(false),
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the states after one character: all of them if they are at most one, else at least two.
+fn states_after_characters(machine: &Automaton, state: StateId) -> Result<Vec<StateId>, Error> {
+    let mut reached: Vec<StateId> = Vec::new();
+    let mut open = vec![(state, 0)];
+    let mut seen = FxHashSet::default();
+    while let Some((at, bytes_left)) = open.pop() {
+        for byte in machine.live_bytes(at)?.iter() {
+            let Some(next) = machine.step(at, byte)? else { continue };
+            let left = if at == state && bytes_left == 0 {
+                // The bytes of a character after its first one.
+                match byte {
+                    0..0x80 => 0,
+                    0x80..0xE0 => 1,
+                    0xE0..0xF0 => 2,
+                    0xF0.. => 3,
+                }
+            } else {
+                bytes_left - 1
+            };
+            if left > 0 {
+                if seen.insert((next, left)) {
+                    open.push((next, left));
+                }
+            } else if !reached.contains(&next) {
+                reached.push(next);
+                if reached.len() > 1 {
+                    return Ok(reached);
+                }
+            }
+        }
+    }
+    Ok(reached)
+}
+
 /// Returns `true` if the lengths that are accepted from a state have no gap, all characters being
 /// equivalent; `None` if none was found up to a length.
 fn has_interval(
@@ -136,8 +195,8 @@ fn has_interval(
     Ok(None)
 }
 
-/// Returns the maximum number of remaining characters if nothing else matters. The classes do not
-/// know the minimum.
+/// Returns the maximum number of remaining characters if any character may come. The classes know
+/// neither the minimum nor which strings are members.
 fn max_remaining_chars(
     keys: &BoundedQuotient,
     state: StateId,
