@@ -24,15 +24,13 @@ def starts(case: Case, text: str) -> list[int]:
 
 
 def check(case: Case, text: str) -> None:
-    normalizer = case.tokenizer.normalizer
-    if normalizer is not None and normalizer.normalize_str(text) != text:
-        # No text that the normalizer changes is a member.
-        with pytest.raises(ArgumentError, match="cannot split"):
-            case.vocabulary.encoder().pieces(text)
+    try:
+        pieces = case.vocabulary.encoder().pieces(text)
+    except ArgumentError:
+        # A text that the normalizer changes may have none.
+        assert case.tokenizer.normalizer.normalize_str(text) != text, text
         return
-    assert [start for start, _ in case.vocabulary.encoder().pieces(text)] == starts(case, text), (
-        text
-    )
+    assert [start for start, _ in pieces] == starts(case, text), text
 
 
 @pytest.mark.parametrize("length", [3, pytest.param(6, marks=LONG)])
