@@ -407,8 +407,9 @@ def _check_count(languages: int, prompts: int | None) -> None:
 
 def _finish_of(constraint: Constraint, finish: object, budget: int | None) -> FinishSteering | None:
     """Returns the mask restriction for ``finish=True``, if requested and possible."""
+    is_finishing = checked_flag("finish", finish)
     positive("max_new_tokens", budget)
-    if not checked_flag("finish", finish):
+    if not is_finishing:
         if budget is not None:
             raise ArgumentError(
                 "max_new_tokens must be None without finish=True", hint="pass it to model.generate"

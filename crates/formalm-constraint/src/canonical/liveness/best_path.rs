@@ -87,22 +87,19 @@ impl Liveness {
             let start = TokenStart { pretoken: element.pretoken, boundary };
             let words = if boundary == Boundary::Inside { &mut *inside } else { &mut *begins };
             let groups = self.kept_groups(context, product, (element, boundary), choice)?;
-            if has_few_tokens(&groups) {
-                for (next, tokens) in &*groups {
-                    self.add_each_on_best_path(context, product, start, *next, tokens, words)?;
-                }
-                continue;
-            }
             let crossed_inside;
             let crossed = match boundary {
+                _ if has_few_tokens(&groups) => None,
                 Boundary::Inside => {
                     let pretoken = (element.pretoken, false);
                     crossed_inside = CrossedTokens::after(context, pretoken, count);
-                    &crossed_inside
+                    Some(&crossed_inside)
                 }
-                Boundary::Pretoken | Boundary::Added => crossed_first.get_or_insert_with(|| {
-                    CrossedTokens::after(context, (PretokenState::PLAIN, true), count)
-                }),
+                Boundary::Pretoken | Boundary::Added => {
+                    Some(&*crossed_first.get_or_insert_with(|| {
+                        CrossedTokens::after(context, (PretokenState::PLAIN, true), count)
+                    }))
+                }
             };
             for (next, tokens) in &*groups {
                 let next = next.product_state;
@@ -112,36 +109,7 @@ impl Liveness {
         Ok(())
     }
 
-    /// Sets the live tokens of a small group with one target.
-    fn add_each_on_best_path<K: MaskClasses>(
-        &mut self,
-        context: ProductContext<'_, K>,
-        product: &mut Product,
-        start: TokenStart,
-        next: SubsetElement,
-        tokens: &TokenSet,
-        words: &mut MaskWords,
-    ) -> Result<(), Error> {
-        let next = next.product_state;
-        let is_clean = self.is_settled(context, product, next)?;
-        if !is_clean {
-            let completions = self.take_completions(context, product, next)?;
-            self.completions.insert(next, completions);
-        }
-        let mut list = Vec::new();
-        tokens.find(|token| {
-            list.push(token);
-            None::<()>
-        });
-        for token in list {
-            if self.is_token_live(context, product, start, next, (token, is_clean))? {
-                patch(words, &[token], &[]);
-            }
-        }
-        Ok(())
-    }
-
-    /// Sets the live tokens of a group with one target.
+    /// Sets the live tokens of a group with one target. Without `crossed`, each token is read.
     #[expect(clippy::too_many_arguments, reason = "a step of the function above")]
     fn add_live_on_best_path<K: MaskClasses>(
         &mut self,
@@ -149,7 +117,7 @@ impl Liveness {
         product: &mut Product,
         start: TokenStart,
         next: ProductState,
-        crossed: &CrossedTokens,
+        crossed: Option<&CrossedTokens>,
         tokens: &TokenSet,
         words: &mut MaskWords,
     ) -> Result<(), Error> {
@@ -164,8 +132,10 @@ impl Liveness {
         let mut single = Vec::new();
         let mut failed = None;
         tokens.for_each_word(|at, word| {
-            let candidates = word & !crossed.forbidden[at];
-            let pieces = candidates & ends.pieces(at) & !crossed.near[at];
+            let (forbidden, near) =
+                crossed.map_or((0, !0), |crossed| (crossed.forbidden[at], crossed.near[at]));
+            let candidates = word & !forbidden;
+            let pieces = candidates & ends.pieces(at) & !near;
             let mut settled = if is_clean { pieces } else { 0 };
             let mut open = pieces & !settled;
             while open != 0 && failed.is_none() {
