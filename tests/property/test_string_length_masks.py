@@ -12,7 +12,7 @@ CHARACTERS = ["a", "b", "é", "😀", "\\n"]
 PIECES = [*CHARACTERS, "aa", "ab", "aé", "bab", "aaaa"]
 TEXTS = ['"', *PIECES, *(piece + '"' for piece in PIECES)]
 #: Each byte, too: characters may be cut.
-BYTES = [bytes([byte]) for byte in '"abé😀\\n'.encode()]
+BYTES = [bytes([byte]) for byte in '"abé😀\\n.-'.encode()]
 TOKENS = list(dict.fromkeys([*BYTES, *(text.encode() for text in TEXTS)]))
 VOCABULARY = Vocabulary.from_tokens([*TOKENS, None], end_token_ids=[len(TOKENS)])
 Schema = dict[str, object]
@@ -76,20 +76,71 @@ def test_combined_lengths_and_words(schema: Schema, ahead: str) -> None:
     check(schema, ahead)
 
 
-def check(schema: Schema, ahead: str) -> None:
+#: Some of these exhaust counters that others leave alone.
+LONG_TOKENS = list(
+    dict.fromkeys(
+        [
+            *TOKENS,
+            *(
+                f"{piece}{end}".encode()
+                for word in ("ab", "a", "aab", "é", "a.", "b-a")
+                for piece in (word, word * 4, (word * 13)[:12], (word * 13)[:13], word * 7)
+                for end in ("", '"')
+            ),
+        ]
+    )
+)
+LONG = Vocabulary.from_tokens([*LONG_TOKENS, None], end_token_ids=[len(LONG_TOKENS)])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(
+        [
+            "^[ab]*$",
+            "^a[ab-]*$",
+            "^(aab)+$",
+            "^(ab|é)*$",
+            "^(a*|(ab)+)$",
+            "^[ab]*b?$",
+            r"^(?=.{1,20}$)[ab](?:[ab-]{0,15}[ab])?(?:\.[ab](?:[ab-]{0,15}[ab])?)*\.?$",
+            r"^(?=.{14,30}$)[ab.]+$",
+            r"^(?!.{22})(a\.?)+$",
+            r"^(?=[ab]{3,17}$).*$",
+        ]
+    ),
+    st.integers(min_value=0, max_value=18),
+    st.none() | st.integers(min_value=0, max_value=24),
+    st.sampled_from(["", "a", "ab", "aab", "a.", "é"]),
+    st.integers(min_value=0, max_value=16),
+)
+def test_patterns_beside_lengths(
+    pattern: str, least: int, more: int | None, word: str, length: int
+) -> None:
+    bound = {} if more is None else {"maxLength": least + more}
+    schema: Schema = {"type": "string", "pattern": pattern, "minLength": least, **bound}
+    check(schema, (word * length)[:length], LONG, LONG_TOKENS)
+
+
+def check(
+    schema: Schema,
+    ahead: str,
+    vocabulary: Vocabulary = VOCABULARY,
+    tokens: list[bytes] = TOKENS,
+) -> None:
     """Compare the masks inside a string behind some text with what can be completed."""
     language = JsonSchema(schema)
     try:
-        matcher = Constraint(language, VOCABULARY).matcher()
+        matcher = Constraint(language, vocabulary).matcher()
     except LanguageError:
         return
     for token in [b'"', *(one.encode() for one in ahead)]:
         if not language.is_viable(matcher.text + token):
             return
         for byte in token:
-            matcher.advance(TOKENS.index(bytes([byte])))
+            matcher.advance(tokens.index(bytes([byte])))
         text = matcher.text
         allowed = set(matcher.allowed_token_ids())
-        for token_id, piece in enumerate(TOKENS):
+        for token_id, piece in enumerate(tokens):
             expected = language.is_viable(text + piece)
             assert (token_id in allowed) == expected, (schema, text, piece)

@@ -3,6 +3,10 @@
 //! **Lemma.** A ∧ Σ{0,n} allows the same strings of at most n′ bytes as A if n ≥ n′ + d, where d
 //! bounds the shortest completion from wherever these strings lead.
 //!
+//! **Lemma.** If up to k characters can be appended to every member of A again and again, the same
+//! holds for A ∧ Σ{m,n} if n ≥ n′ + d + k - 1 and n ≥ m + k - 1: some completion has m or more
+//! characters with what was read, and at most n. Here A has members that A ∧ Σ{m,n} lacks.
+//!
 //! "This pattern, and at most 300 characters" has one state for each number of characters left. As
 //! long as that number is large, no short string can exhaust it, so the counter can be dropped. Counted
 //! repetitions inside A behave alike: within few characters (\S+\s+){0,30} is a star.
@@ -33,11 +37,13 @@ pub struct Saturated<S> {
     pub exact_chars: u64,
     /// The concrete state allows no string of more characters.
     pub max_chars: u64,
+    /// The members of up to `exact_chars` characters are those of the concrete state, too.
+    pub has_same_members: bool,
 }
 
 impl Automaton {
     /// Returns a state without the counters that strings of at most `max_bytes` bytes cannot
-    /// exhaust; both allow the same such strings.
+    /// exhaust; both allow the same such strings, and accept the same.
     ///
     /// # Errors
     ///
@@ -46,6 +52,7 @@ impl Automaton {
         let mut near = state;
         while let Some(next) = self.without_counter(near)?
             && next.exact_chars >= max_bytes as u64
+            && next.has_same_members
         {
             near = next.state;
         }
@@ -67,13 +74,12 @@ impl Automaton {
     pub fn without_counter(&self, state: StateId) -> Result<Option<Saturated<StateId>>, Error> {
         let core = &mut self.lock();
         let term = self.term(core, state);
-        let Some(Saturated { state, exact_chars: same, max_chars: most }) =
-            CounterAbstraction::without_counter(&mut core.deriver.terms, term)
-        else {
+        let Some(found) = CounterAbstraction::without_counter(&mut core.deriver.terms, term) else {
             return Ok(None);
         };
-        let state = StateId::from_number(self.intern(core, state)?);
-        Ok(Some(Saturated { state, exact_chars: same, max_chars: most }))
+        let state = StateId::from_number(self.intern(core, found.state)?);
+        let Saturated { exact_chars, max_chars, has_same_members, .. } = found;
+        Ok(Some(Saturated { state, exact_chars, max_chars, has_same_members }))
     }
 
     /// Splits a state into what a recognizer reads on, by its representative, and alternatives that
@@ -177,19 +183,37 @@ impl CounterAbstraction<'_> {
                 state,
                 exact_chars: same,
                 max_chars: u64::MAX,
+                has_same_members: true,
             });
         };
         let list = list.clone();
         let terms = &*removal.terms;
-        let counts: Vec<(TermId, u32)> =
-            list.iter().filter_map(|&id| Some((id, terms.max_any_chars(id)?))).collect();
-        let kept: Vec<TermId> =
-            list.iter().copied().filter(|id| counts.iter().all(|(one, _)| one != id)).collect();
+        let (mut counted, mut least, mut most) = (false, 0, UNBOUNDED);
+        let mut kept = Vec::new();
+        for &id in list.iter() {
+            let Some((low, high)) = terms.any_char_counts(id) else {
+                kept.push(id);
+                continue;
+            };
+            (counted, least, most) = (true, least.max(low), most.min(high));
+        }
         // The completion distance is known for a single term only.
         let [other] = kept[..] else { return None };
-        let most = u64::from(counts.iter().map(|&(_, most)| most).min()?);
+        if !counted {
+            return None;
+        }
+        let slack = if least == 0 { 0 } else { u64::from(terms.appendable_chars(other)?) - 1 };
+        let max_chars = if most == UNBOUNDED { u64::MAX } else { u64::from(most) };
+        if u64::from(least) + slack > max_chars {
+            return None;
+        }
         let far = removal.max_completion_bytes(other)?;
-        Some(Saturated { state: other, exact_chars: most.checked_sub(far)?, max_chars: most })
+        Some(Saturated {
+            state: other,
+            exact_chars: max_chars.checked_sub(far)?.checked_sub(slack)?,
+            max_chars,
+            has_same_members: least == 0,
+        })
     }
 
     /// Removes the large maxima of the repetitions of a pure term, and returns how many characters
@@ -324,6 +348,50 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn states_without_counters_agree_with_counted_ones_as_far_as_they_say() {
+        let letters = ["a", "b", "c", "é"];
+        let mut found = 0;
+        for pattern in ["[abé]*", "a[ab]*", "(ab)+", "c?(abé|b)+", "(a+b)*", "a*|(bc)+", "a*b?"] {
+            for (least, most) in [(0, 5), (1, 6), (3, 4), (3, 7), (4, 6), (2, 9), (5, 8)] {
+                let lengths = expression(&format!("(?s:.){{{least},{most}}}"));
+                let both = Expression::intersection(vec![expression(pattern), lengths]).unwrap();
+                let machine = Automaton::of(&both, AutomatonLimits::default()).unwrap();
+                let Some(machine) = machine else { continue };
+                let near = machine.without_counter(machine.start()).unwrap();
+                let Some(near) = near else { continue };
+                found += 1;
+                assert_eq!(near.max_chars, most);
+                let mut texts = vec![String::new()];
+                for length in 0..=near.exact_chars.min(6) {
+                    for text in &texts {
+                        let one = after(&machine, machine.start(), text.as_bytes());
+                        let other = after(&machine, near.state, text.as_bytes());
+                        assert_eq!(one.is_some(), other.is_some(), "{pattern} {least} {text}");
+                        let ends = |state: Option<StateId>| {
+                            state.is_some_and(|state| machine.is_accepting(state))
+                        };
+                        let is_same = ends(one) == ends(other);
+                        let is_asked = near.has_same_members || length >= least;
+                        assert!(is_same || !is_asked, "{pattern} {least} {text}");
+                    }
+                    let longer = |text: &String| letters.map(|letter| format!("{text}{letter}"));
+                    texts = texts.iter().flat_map(longer).collect();
+                }
+            }
+        }
+        assert!(found > 20, "{found}");
+    }
+
+    #[test]
+    fn counts_of_all_characters_that_occur_are_dropped() {
+        let words = automaton(r"(?=.{1,99}\Z)[a-z]+(\.[a-z]+)*");
+        let inside = after(&words, words.start(), b"ab").unwrap();
+        let near = words.without_counter(inside).unwrap().unwrap();
+        assert_eq!((near.max_chars, near.has_same_members), (97, true));
+        assert_eq!(after(&words, near.state, b"a.bc"), Some(near.state));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use formalm_core::{CharSet, ClassCover, Interner, WIDE_PARTS};
+use formalm_core::{CharSet, Interner};
 use rustc_hash::FxHashSet;
 
 use crate::terms::custom_language::RecognizerTable;
@@ -139,9 +139,15 @@ impl TermArena {
         if let TermNode::Cat(first, rest) = *self.get(head) {
             return self.cat_deep(first, rest, tail);
         }
-        let properties = self.properties(head);
-        if tail == FULL && properties.pure && properties.nullable {
-            return FULL;
+        if tail == FULL {
+            let properties = self.properties(head);
+            if properties.pure && properties.nullable {
+                return FULL;
+            }
+            // Any input follows, of which nothing else is asked.
+            if let TermNode::Assert(rest) = *self.get(head) {
+                return rest;
+            }
         }
         self.intern(TermNode::Cat(head, tail))
     }
@@ -244,6 +250,7 @@ impl TermArena {
             }
         }
         flat.retain(|&id| id != FULL);
+        self.widen_counted_classes(&mut flat);
         if self.excludes_all_strings(&flat) {
             return EMPTY;
         }
@@ -259,6 +266,27 @@ impl TermArena {
             [] => FULL,
             [only] => only,
             _ => self.intern(TermNode::And(flat.into())),
+        }
+    }
+
+    /// Replaces C{m,n} by Σ{m,n}, with Σ all characters, where another operand has characters of C
+    /// only: only the number matters.
+    fn widen_counted_classes(&mut self, list: &mut [TermId]) {
+        for at in 0..list.len() {
+            let Some((body, min, max)) = self.repetition(list[at]) else { continue };
+            let TermNode::Dawg(dag) = self.get(body) else { continue };
+            let Some(cover) = self.dawgs.class_cover(*dag).filter(|cover| !cover.is_total()) else {
+                continue;
+            };
+            // Operands before this one may have been replaced, and no longer be within the class.
+            let is_within = |&(other, &id): &(usize, &TermId)| {
+                let properties = self.properties(id);
+                other != at && properties.pure && properties.alphabet.within(cover)
+            };
+            if list.iter().enumerate().any(|one| is_within(&one)) {
+                let any = self.class(&CharSet::all());
+                list[at] = self.repeat(any, min, max, false);
+            }
         }
     }
 
@@ -350,17 +378,40 @@ impl TermArena {
         }
     }
 
-    /// Returns `n` of Σ{0,n}, with Σ all characters.
-    pub(crate) fn max_any_chars(&self, id: TermId) -> Option<u32> {
-        self.any_char_counts(id).filter(|&(least, _)| least == 0).map(|(_, most)| most)
-    }
-
     /// Returns `m` and `n` of Σ{m,n}, with Σ all characters.
     pub(crate) fn any_char_counts(&self, id: TermId) -> Option<(u32, u32)> {
         let (body, least, most) = self.repetition(id)?;
         let TermNode::Dawg(dag) = self.get(body) else { return None };
         let cover = self.dawgs.class_cover(*dag)?;
-        (cover.ascii == !0 && cover.wide == [ClassCover::Full; WIDE_PARTS]).then_some((least, most))
+        cover.is_total().then_some((least, most))
+    }
+
+    /// Returns a number of characters, at least 1, that can be appended to every member as often as
+    /// one likes, or fewer: members end with a loop. Alternatives may differ, and the number bounds
+    /// that of each. Returns `None` if the term does not show it.
+    pub(crate) fn appendable_chars(&self, id: TermId) -> Option<u32> {
+        match self.get(id) {
+            &TermNode::Cat(_, tail) => {
+                let mut last = tail;
+                while let TermNode::Cat(_, tail) = *self.get(last) {
+                    last = tail;
+                }
+                self.appendable_chars(last)
+            }
+            TermNode::Alt(list) => {
+                let mut each = list.iter().map(|&one| match self.get(one) {
+                    TermNode::Alt(_) => None,
+                    _ => self.appendable_chars(one),
+                });
+                each.try_fold(1, |most, one| Some(most.max(one?)))
+            }
+            &TermNode::Repeat { body, max: UNBOUNDED, .. } => {
+                let TermProperties { pure, min_len_is_exact, min_len, .. } = self.properties(body);
+                let is_known = pure && min_len_is_exact && self.is_utf8(body);
+                (is_known && (1..UNBOUNDED).contains(&min_len)).then_some(min_len)
+            }
+            _ => None,
+        }
     }
 
     /// Replaces `Mark` by `tail`.

@@ -66,6 +66,13 @@ pub(crate) struct CharClassCover {
     pub(crate) wide: [ClassCover; WIDE_PARTS],
 }
 
+impl CharClassCover {
+    /// Returns `true` if the class has all characters.
+    pub(crate) fn is_total(self) -> bool {
+        self.ascii == !0 && self.wide == [ClassCover::Full; WIDE_PARTS]
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct DawgNode {
     accepting: bool,

@@ -1,5 +1,5 @@
-//! Emptiness of intersections without a search, in two cases: a recognizer with bounded length, and
-//! a required letter that another operand lacks.
+//! Emptiness of intersections without a search, in three cases: a recognizer or a pure term with
+//! bounded length, and a required letter that another operand lacks.
 
 use crate::terms::custom_language::{ANY_CHAR, RecognizerPosition};
 use crate::terms::{TermArena, TermId, TermNode};
@@ -25,7 +25,7 @@ impl EmptinessShortcuts<'_> {
         if (EmptinessShortcuts { terms, left: MAX_TERMS }).has_letter_conflict(list) {
             Some(false)
         } else {
-            custom_member_of_length(terms, list)
+            custom_member_of_length(terms, list).or_else(|| pure_member_of_length(terms, list))
         }
     }
 
@@ -82,6 +82,31 @@ fn custom_member_of_length(terms: &TermArena, list: &[TermId]) -> Option<bool> {
     // The counter reads whatever completes the character.
     let read = at.bytes_read()?.try_fold(body, |dag, byte| terms.dawgs.step(dag, byte))?;
     if read == rest { lengths.has_member_after_non_ascii(at.state, least, most) } else { None }
+}
+
+/// Decides whether "a pure term, and a number of characters" has members, where the length of the
+/// shortest ones or a loop at their end decides it.
+fn pure_member_of_length(terms: &TermArena, list: &[TermId]) -> Option<bool> {
+    let &[one, other] = list else { return None };
+    let (id, (least, most)) = match (terms.any_char_counts(one), terms.any_char_counts(other)) {
+        (None, Some(counts)) => (one, counts),
+        (Some(counts), None) => (other, counts),
+        _ => return None,
+    };
+    let properties = terms.properties(id);
+    if !properties.pure || !properties.min_len_is_exact || !terms.is_utf8(id) {
+        return None;
+    }
+    // The shortest members have at most `upper` characters, and no member has fewer than `lower`.
+    let upper = properties.min_len;
+    let lower = if properties.alphabet.wide { upper.div_ceil(4) } else { upper };
+    if lower > most {
+        return Some(false);
+    }
+    let in_reach = |longer: u32| upper.max(least).checked_add(longer).is_some_and(|it| it <= most);
+    let is_member = least <= lower && upper <= most
+        || terms.appendable_chars(id).is_some_and(|step| in_reach(step - 1));
+    is_member.then_some(true)
 }
 
 impl RecognizerPosition {
@@ -147,6 +172,13 @@ mod tests {
             "(?s:.*)(xy|[xX]z){1,3}(?s:.*)",
             "(x?y?z?)*",
             "a{0,3}(Tb){0,2}",
+            "(?s:.){2,4}",
+            "(?s:.){3}",
+            ".{4,}",
+            "[^x]{0,2}",
+            "(aTb)+",
+            "[ab]*(cTb){2,}|é{2,}",
+            "(é|[a-z]b?)+",
         ];
         let texts = ["", "2", "2010-10T", "2010-10t", "2010-10T1", "é", "bc", "aTb", "xy", "X"];
         let machine = |one: &Expression| Automaton::new(one, AutomatonLimits::default());

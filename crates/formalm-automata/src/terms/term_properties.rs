@@ -23,6 +23,8 @@ pub(crate) struct TermProperties {
     pub(crate) nullable_is_exact: bool,
     /// Lower bound on the length of a member, in bytes; saturates.
     pub(crate) min_len: u32,
+    /// Some member has `min_len` bytes, unless that is saturated.
+    pub(crate) min_len_is_exact: bool,
     /// The bytes of its members; meaningful for pure terms only.
     pub(crate) alphabet: ByteAlphabet,
     /// A hand-written recognizer may read part of a member.
@@ -39,10 +41,16 @@ impl TermArena {
             nullable: false,
             nullable_is_exact: true,
             min_len: 0,
+            min_len_is_exact: true,
             alphabet: ByteAlphabet::default(),
             has_recognizer: false,
         };
-        let impure = TermProperties { pure: false, nullable_is_exact: false, ..plain };
+        let impure = TermProperties {
+            pure: false,
+            nullable_is_exact: false,
+            min_len_is_exact: false,
+            ..plain
+        };
         match *term {
             TermNode::Empty => plain,
             TermNode::Epsilon => TermProperties { nullable: true, ..plain },
@@ -61,6 +69,7 @@ impl TermArena {
             TermNode::Custom(at) => TermProperties {
                 nullable: self.recognizers.is_accepting(at),
                 min_len: self.recognizers.min_bytes(at),
+                min_len_is_exact: false,
                 alphabet: ByteAlphabet {
                     ascii: self.recognizers.ascii_letters(at),
                     wide: true,
@@ -153,6 +162,7 @@ impl TermArena {
             TermNode::Image { rest, change, nullable } => TermProperties {
                 nullable,
                 nullable_is_exact: true,
+                min_len_is_exact: false,
                 ..self.image_properties(self.properties(rest), change)
             },
         }
@@ -231,6 +241,7 @@ impl TermProperties {
             nullable_is_exact: self.nullable_is_exact && other.nullable_is_exact,
             contextual: self.contextual || other.contextual,
             marked: self.marked || other.marked,
+            min_len_is_exact: self.min_len_is_exact && other.min_len_is_exact,
             alphabet: self.alphabet.join(other.alphabet),
             has_recognizer: self.has_recognizer || other.has_recognizer,
             ..self
