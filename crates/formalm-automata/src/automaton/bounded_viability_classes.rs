@@ -14,7 +14,8 @@
 //!
 //! Under it `.{0,1000}` is `.*`, and all states of `(a|b)*a(a|b){40}` more than n bytes before the
 //! end are one. The classes are the states of an automaton of their own. The rewritings need terms
-//! that are never empty, so automata with other terms use their states as classes.
+//! that are never empty, so automata with other terms use their states as classes. Their states whose
+//! terms are never empty have a quotient of their own ([`BoundedQuotient::of_pure_states`]).
 
 use std::sync::{Arc, MutexGuard};
 
@@ -78,6 +79,8 @@ pub struct ClassLoop {
 #[derive(Debug)]
 pub struct BoundedQuotient {
     automaton: Arc<Automaton>,
+    /// All terms are pure: those of the automaton, or those of the states that it is asked for.
+    is_pure: bool,
     max_bytes: u32,
     rows: TransitionRows,
     /// The live bytes of each class, where they were asked for, in [`LIVE_SLOTS`] slots.
@@ -96,14 +99,22 @@ struct QuotientTables {
 impl BoundedQuotient {
     /// Creates the quotient for strings of at most `max_bytes` bytes.
     pub fn new(automaton: Arc<Automaton>, max_bytes: usize) -> BoundedQuotient {
+        let is_pure = automaton.is_pure();
         BoundedQuotient {
             automaton,
+            is_pure,
             max_bytes: u32::try_from(max_bytes).unwrap_or(UNBOUNDED - 2).min(UNBOUNDED - 2),
             rows: TransitionRows::default(),
             live: AppendVec::default(),
             classes_of_states: AppendVec::default(),
             tables: ForkSafeMutex::new(QuotientTables::default()),
         }
+    }
+
+    /// Creates the quotient of an automaton's states with pure terms ([`Automaton::is_pure_state`]).
+    /// Only the classes of such states may be asked for.
+    pub fn of_pure_states(automaton: Arc<Automaton>, max_bytes: usize) -> BoundedQuotient {
+        BoundedQuotient { is_pure: true, ..BoundedQuotient::new(automaton, max_bytes) }
     }
 
     /// Returns the automaton.
@@ -128,7 +139,7 @@ impl BoundedQuotient {
     /// Returns the class of a state if it was computed before.
     #[inline]
     pub fn known_class_of(&self, state: StateId) -> Option<StateId> {
-        if !self.automaton.is_pure() {
+        if !self.is_pure {
             return Some(state);
         }
         match self.classes_of_states.get(state.number() as usize) {
@@ -144,7 +155,7 @@ impl BoundedQuotient {
     /// [`Error::Limit`].
     #[inline]
     pub fn step(&self, class: StateId, byte: u8) -> Result<Option<StateId>, Error> {
-        if !self.automaton.is_pure() {
+        if !self.is_pure {
             return self.automaton.step(class, byte);
         }
         let classes = &self.automaton.classes;
@@ -170,13 +181,13 @@ impl BoundedQuotient {
 
     /// Returns `true` if the live bytes of classes can mostly be read off their terms.
     pub fn reads_live_bytes(&self) -> bool {
-        self.automaton.is_pure()
+        self.is_pure
     }
 
     /// Returns the live bytes of a class, if they can be read off its term without a step.
     #[inline]
     pub fn cheap_live_bytes(&self, class: StateId) -> Option<ByteSet> {
-        if !self.automaton.is_pure() {
+        if !self.is_pure {
             return None;
         }
         let at = class.number() as usize * LIVE_SLOTS;
@@ -249,7 +260,7 @@ impl BoundedQuotient {
     /// Returns a number of characters, any so many of which may follow if all are of an ASCII set:
     /// [`u32::MAX`] if any number may. It may be lower than the largest such number.
     pub fn reads_any_of(&self, class: StateId, characters: u128) -> u32 {
-        if !self.automaton.is_pure() {
+        if !self.is_pure {
             return 0;
         }
         let mut rest = self.term(class);
@@ -293,8 +304,11 @@ impl BoundedQuotient {
     ///
     /// [`Error::Limit`].
     pub fn fresh_copy(&self) -> Result<Option<BoundedQuotient>, Error> {
-        let automaton = self.automaton.fresh_copy()?;
-        Ok(automaton.map(|one| BoundedQuotient::new(Arc::new(one), self.max_bytes as usize)))
+        let (automaton, max_bytes) = (self.automaton.fresh_copy()?, self.max_bytes as usize);
+        Ok(automaton.map(|one| BoundedQuotient {
+            is_pure: self.is_pure,
+            ..BoundedQuotient::new(Arc::new(one), max_bytes)
+        }))
     }
 
     fn lock_tables(&self) -> MutexGuard<'_, QuotientTables> {
@@ -325,11 +339,14 @@ impl BoundedQuotient {
     /// Returns `(cover, class, min, max, tail)` of a class that is one counter over one character
     /// class.
     fn class_counter(&self, class: StateId) -> Option<(CharClassCover, CharSet, u32, u32, TermId)> {
-        if !self.automaton.is_pure() || !self.automaton.is_utf8() {
+        if !self.is_pure || !self.automaton.is_utf8() {
             return None;
         }
         let term = self.term(class);
         let terms = &self.automaton.lock().deriver.terms;
+        if !self.automaton.is_pure() && !terms.is_utf8(term) {
+            return None;
+        }
         let (head, tail) = terms.head_and_tail(term);
         let (body, min, max) = terms.repetition(head)?;
         match terms.get(body) {

@@ -74,7 +74,7 @@ impl BoundedQuotient {
     ///
     /// [`Error::Limit`].
     pub fn leading_words(&self, class: StateId) -> Result<Option<LeadingWords>, Error> {
-        if !self.automaton().is_pure() {
+        if !self.reads_live_bytes() {
             return Ok(None);
         }
         let term = self.term(class);

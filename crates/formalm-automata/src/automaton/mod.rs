@@ -272,6 +272,13 @@ impl Automaton {
         self.pure
     }
 
+    /// Returns `true` if the term of a state is pure, and those of all states after it, but not that
+    /// of every state.
+    pub fn is_pure_state(&self, state: StateId) -> bool {
+        let core = &self.lock();
+        !self.pure && core.deriver.terms.properties(self.term(core, state)).pure
+    }
+
     /// Returns `true` if every member is known to be valid UTF-8.
     pub fn is_utf8(&self) -> bool {
         self.utf8

@@ -26,6 +26,12 @@ impl RegularMaskClasses {
     pub fn new(automaton: Arc<Automaton>, max_token_len: usize) -> RegularMaskClasses {
         RegularMaskClasses(BoundedQuotient::new(automaton, max_token_len))
     }
+
+    /// Creates the classes of the states with pure terms only, see
+    /// [`BoundedQuotient::of_pure_states`].
+    pub fn of_pure_states(automaton: Arc<Automaton>, max_token_len: usize) -> RegularMaskClasses {
+        RegularMaskClasses(BoundedQuotient::of_pure_states(automaton, max_token_len))
+    }
 }
 
 impl StateClasses for RegularMaskClasses {

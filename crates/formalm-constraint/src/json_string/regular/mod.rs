@@ -89,17 +89,25 @@ struct MachineTable {
 /// The effect of tokens inside the strings of one machine.
 #[derive(Debug)]
 struct RegularStringMasks {
-    keys: RegularMaskClasses,
-    /// Tables for computing masks; only masks that others are derived from are kept here.
-    own: (LexicalMasks, MaskCache, QuoteContinuations),
+    /// The classes of all states, and those of states with pure terms in a machine with others.
+    classes: [StringClassTables; 2],
     tables: ForkSafeMutex<RegularStringTables>,
     /// Memory of the tables of all machines.
     total: Arc<AtomicUsize>,
 }
 
+/// The classes of a machine's states.
+#[derive(Debug)]
+struct StringClassTables {
+    keys: RegularMaskClasses,
+    /// Tables for computing masks; only masks that others are derived from are kept here.
+    own: (LexicalMasks, MaskCache, QuoteContinuations),
+}
+
 #[derive(Debug, Default)]
 struct RegularStringTables {
-    by_key: FxHashMap<MaskClassId, ContinuingTokens>,
+    /// By the number of the tables that a class is from, and the class.
+    by_key: FxHashMap<(usize, MaskClassId), ContinuingTokens>,
     continuing: FxHashMap<StateId, ContinuingTokens>,
     ends: FxHashMap<StateId, Arc<ClosingTokens>>,
     bytes: usize,
@@ -243,8 +251,7 @@ impl SharedStringMasks {
     fn of(&self, vocabulary: &Vocabulary, text: &JsonStringState) -> Arc<RegularStringMasks> {
         let machine_key = (Arc::as_ptr(&text.machine) as usize, text.escapes);
         let machines = &mut *self.lock();
-        if let Some(known) =
-            machines.known.get(&machine_key).filter(|known| !known.keys.is_abandoned())
+        if let Some(known) = machines.known.get(&machine_key).filter(|known| !known.is_abandoned())
         {
             return known;
         }
@@ -296,14 +303,15 @@ impl RegularStringMasks {
         max_token_len: usize,
         total: Arc<AtomicUsize>,
     ) -> RegularStringMasks {
-        let own = (
-            LexicalMasks::default(),
-            MaskCache::new(BASE_MASK_BYTES),
-            QuoteContinuations::default(),
-        );
+        let tables = |keys: RegularMaskClasses| {
+            let memo = MaskCache::new(BASE_MASK_BYTES);
+            let own = (LexicalMasks::default(), memo, QuoteContinuations::default());
+            StringClassTables { keys, own }
+        };
+        let pure = RegularMaskClasses::of_pure_states(Arc::clone(&machine), max_token_len);
+        let all = RegularMaskClasses::new(machine, max_token_len);
         RegularStringMasks {
-            keys: RegularMaskClasses::new(machine, max_token_len),
-            own,
+            classes: [tables(all), tables(pure)],
             tables: ForkSafeMutex::default(),
             total,
         }
@@ -314,7 +322,18 @@ impl RegularStringMasks {
     }
 
     fn memory_bytes(&self) -> usize {
-        size_of::<RegularStringMasks>() + self.keys.memory_bytes() + self.tables().bytes
+        let classes: usize = self.classes.iter().map(|one| one.keys.memory_bytes()).sum();
+        size_of::<RegularStringMasks>() + classes + self.tables().bytes
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.classes.iter().any(|one| one.keys.is_abandoned())
+    }
+
+    /// Returns the number of the tables for a state, and its class.
+    fn class_of(&self, text: &JsonStringState) -> Result<(usize, MaskClassId), Error> {
+        let number = usize::from(text.machine.is_pure_state(text.state));
+        Ok((number, self.classes[number].keys.mask_class(text.state)?))
     }
 
     /// Counts bytes of the tables.
@@ -360,7 +379,7 @@ impl RegularStringMasks {
         strings: &JsonStringTokens,
         text: &JsonStringState,
     ) -> Result<ContinuingTokens, Error> {
-        let key = self.keys.mask_class(text.state)?;
+        let key = self.class_of(text)?;
         if let Some(known) = self.tables().by_key.get(&key) {
             return Ok(known.clone());
         }

@@ -2,12 +2,12 @@
 
 use formalm_core::{Error, LazyDfa, MaskClassId, StateId};
 use formalm_json::{JsonStringState, escapes::EscapeState, step_json_string};
-use formalm_machines::{ClassAutomaton, ClassVisitor, MaskShortcuts, StateClasses};
+use formalm_machines::{ClassAutomaton, ClassVisitor, MaskShortcuts};
 use formalm_vocabulary::{JsonStringTokens, Vocabulary};
 
 use super::continuing_token_set::ContinuingTokens;
 use super::escaped_walk::walk_escaped;
-use super::{RegularStringMasks, SharedStringMasks};
+use super::{RegularStringMasks, SharedStringMasks, StringClassTables};
 use crate::mask::{Mask, MaskWords, has, patch};
 use crate::mask_builder::MaskBuilder;
 use crate::sorted_token_reading::{MAX_SHORT_LENGTH, read_in_order};
@@ -92,11 +92,12 @@ impl RegularStringMasks {
         strings: &JsonStringTokens,
         text: &JsonStringState,
     ) -> Result<ContinuingTokens, Error> {
-        let key = self.keys.mask_class(text.state)?;
-        let mask = self.mask(vocabulary, key)?;
+        let (number, key) = self.class_of(text)?;
+        let classes = &self.classes[number];
+        let mask = self.mask(vocabulary, classes, key)?;
         let mut escaped = Vec::new();
-        let step = |key: MaskClassId, byte: u8| self.keys.step(key, byte);
-        let first = |key: MaskClassId| self.keys.possible_bytes(key).ok().flatten();
+        let step = |key: MaskClassId, byte: u8| classes.keys.step(key, byte);
+        let first = |key: MaskClassId| classes.keys.possible_bytes(key).ok().flatten();
         walk_escaped(
             strings.escaped_spellings(),
             (key, text.escapes),
@@ -129,16 +130,20 @@ impl RegularStringMasks {
 
     /// Returns the machine's own mask of a class. It is derived from that of the class to which
     /// most letters lead and in which they mostly stay, if there is one.
-    fn mask(&self, vocabulary: &Vocabulary, key: MaskClassId) -> Result<Mask, Error> {
-        let (lexical, memo, continuations) = (&self.own.0, &self.own.1, &self.own.2);
+    fn mask(
+        &self,
+        vocabulary: &Vocabulary,
+        classes: &StringClassTables,
+        key: MaskClassId,
+    ) -> Result<Mask, Error> {
+        let StringClassTables { keys, own: (lexical, memo, continuations) } = classes;
         if let Some(known) = memo.with(key.number(), Mask::clone) {
             return Ok(known);
         }
-        let of =
-            |key| MaskBuilder { key, vocabulary, lexical, memo, continuations }.visit(&self.keys);
-        if let Some(next) = self.keys.reference_class(key)?
+        let of = |key| MaskBuilder { key, vocabulary, lexical, memo, continuations }.visit(keys);
+        if let Some(next) = keys.reference_class(key)?
             && !memo.has(next.number())
-            && self.mostly_loops(next)?
+            && classes.mostly_loops(next)?
         {
             let mask = of(next)?;
             self.count(&mut self.tables(), mask.memory_bytes());
@@ -146,7 +151,9 @@ impl RegularStringMasks {
         }
         of(key)
     }
+}
 
+impl StringClassTables {
     /// Returns `true` if most letters, but not all, loop on a class. If all do, a walk does not
     /// read them.
     fn mostly_loops(&self, key: MaskClassId) -> Result<bool, Error> {
