@@ -202,6 +202,10 @@ impl CounterAbstraction<'_> {
         if !counted {
             return None;
         }
+        if least <= terms.min_chars_of_utf8(other) {
+            // Every member is long enough.
+            least = 0;
+        }
         let slack = if least == 0 { 0 } else { u64::from(terms.appendable_chars(other)?) - 1 };
         let max_chars = if most == UNBOUNDED { u64::MAX } else { u64::from(most) };
         if u64::from(least) + slack > max_chars {

@@ -10,7 +10,7 @@ use crate::terms::custom_language::RecognizerTable;
 use crate::terms::dawg::{DawgId, Dawgs, END};
 use crate::terms::edit_and_rewrite_plans::ImagePlans;
 use crate::terms::term_properties::TermProperties;
-use crate::terms::{EMPTY, EPSILON, FULL, TermId, TermNode, UNBOUNDED};
+use crate::terms::{EMPTY, EPSILON, FULL, MARK, TermId, TermNode, UNBOUNDED};
 
 /// Initial capacity of the tables: the number of terms that nearly every language has.
 pub(crate) const INITIAL_CAPACITY: usize = 14;
@@ -346,6 +346,7 @@ impl TermArena {
     }
 
     pub(crate) fn scope(&mut self, body: TermId, behinds: Arc<[TermId]>) -> TermId {
+        let body = self.without_leading_assertions(body, &behinds);
         if !self.properties(body).contextual {
             return body;
         }
@@ -360,6 +361,25 @@ impl TermArena {
         }
         all.push(self.intern(TermNode::Scope { body, behinds }));
         self.alt(all)
+    }
+
+    /// Returns what follows assertions at the beginning of a whole string, in conjunction with what
+    /// they ask of it.
+    fn without_leading_assertions(&mut self, body: TermId, behinds: &[TermId]) -> TermId {
+        let TermNode::Cat(head, tail) = *self.get(body) else { return body };
+        match *self.get(head) {
+            TermNode::LookBehind { index, negative }
+                if behinds.get(index as usize) == Some(&MARK) =>
+            {
+                // The mark is here, whatever follows.
+                if negative { EMPTY } else { self.without_leading_assertions(tail, behinds) }
+            }
+            TermNode::Assert(rest) => {
+                let tail = self.without_leading_assertions(tail, behinds);
+                self.and(vec![rest, tail])
+            }
+            _ => body,
+        }
     }
 
     /// Returns head and tail; the tail of a term that is no concatenation is `EPSILON`.

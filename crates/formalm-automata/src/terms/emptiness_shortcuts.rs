@@ -98,8 +98,7 @@ fn pure_member_of_length(terms: &TermArena, list: &[TermId]) -> Option<bool> {
         return None;
     }
     // The shortest members have at most `upper` characters, and no member has fewer than `lower`.
-    let upper = properties.min_len;
-    let lower = if properties.alphabet.wide { upper.div_ceil(4) } else { upper };
+    let (upper, lower) = (properties.min_len, terms.min_chars_of_utf8(id));
     if lower > most {
         return Some(false);
     }

@@ -193,6 +193,17 @@ impl TermArena {
         }
     }
 
+    /// Returns a lower bound on the characters of a pure term's members, if these are valid UTF-8;
+    /// otherwise 0.
+    pub(crate) fn min_chars_of_utf8(&self, id: TermId) -> u32 {
+        let TermProperties { pure, min_len, alphabet, .. } = self.properties(id);
+        match pure && self.is_utf8(id) {
+            true if alphabet.wide => min_len.div_ceil(4),
+            true => min_len,
+            false => 0,
+        }
+    }
+
     /// Returns `true` if the term contains the empty string at the end of the whole input.
     pub(crate) fn nullable(&self, mut id: TermId, context: LookBehindContext) -> bool {
         loop {

@@ -12,7 +12,7 @@ use formalm_automata::{CharRecognizer, RepresentativeState, TransientState};
 use formalm_core::{Error, ForkSafeMutex, LazyDfa, MaskClassId, StateId};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
 use formalm_machines::{RegularMaskClasses, StateClasses, StatesAsClasses};
-use formalm_vocabulary::{JsonStringTokens, Vocabulary};
+use formalm_vocabulary::{JsonStringTokens, TokenTrie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::json_string::length::QuoteContinuations;
@@ -131,6 +131,28 @@ fn read_exceptions(
     Ok(())
 }
 
+/// Returns the tokens that contain one of some ASCII characters or an ASCII text, in byte order. The
+/// empty text stands for none.
+fn tokens_containing(trie: &TokenTrie, characters: u128, text: &str) -> Vec<u32> {
+    let last = text.bytes().last().map_or(0, |byte| 1u128 << byte);
+    let is_one = |byte: u8| byte.is_ascii() && characters >> byte & 1 != 0;
+    let (mut found, mut path) = (Vec::new(), Vec::new());
+    let (nodes, mut at) = (trie.nodes(), 0);
+    while let Some(here) = nodes.get(at as usize) {
+        path.truncate(here.depth() - 1);
+        path.push(here.byte());
+        if is_one(here.byte()) || !text.is_empty() && path.ends_with(text.as_bytes()) {
+            found.extend_from_slice(trie.tokens_at(at));
+            found.extend_from_slice(trie.tokens_below(at));
+            at = here.end();
+            continue;
+        }
+        let ends_below = trie.signature(at).ascii() & (characters | last) != 0;
+        at = if ends_below { at + 1 } else { here.end() };
+    }
+    found
+}
+
 fn set(words: &mut MaskWords, token: u32, is_viable: bool) {
     let token = &[token][..];
     let (add, remove) = if is_viable { (token, &[][..]) } else { (&[][..], token) };
@@ -182,17 +204,7 @@ impl CustomStringMasks {
         if containing.len() == MAX_CACHED {
             containing.clear();
         }
-        let is_one = |byte: &u8| byte.is_ascii() && characters >> byte & 1 != 0;
-        let has_text = |bytes: &[u8]| {
-            !text.is_empty() && bytes.windows(text.len()).any(|part| part == text.as_bytes())
-        };
-        let order = vocabulary.trie().order().iter().copied();
-        let found: Arc<[u32]> = order
-            .filter(|&token| {
-                let bytes = vocabulary.token_bytes(token);
-                bytes.is_some_and(|bytes| bytes.iter().any(is_one) || has_text(bytes))
-            })
-            .collect();
+        let found: Arc<[u32]> = tokens_containing(vocabulary.trie(), characters, text).into();
         containing.insert((characters, text), Arc::clone(&found));
         found
     }
