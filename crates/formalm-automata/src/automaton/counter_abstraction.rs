@@ -242,13 +242,18 @@ impl CounterAbstraction<'_> {
                 }
                 (self.terms.alt(all), most)
             }
-            TermNode::Repeat { body, min, max, lazy } if max != UNBOUNDED => {
+            TermNode::Repeat { body, min, max, lazy } => {
+                let (inner, inside) = self.unbound_repetitions(body);
                 // The last iteration may be incomplete when the earlier ones have been read.
                 let within = u64::from(max.saturating_sub(1)) * self.min_chars(body);
-                if within < MIN_DROPPED_CHARS {
+                if max != UNBOUNDED && within >= MIN_DROPPED_CHARS {
+                    let state = self.terms.repeat(inner, min, UNBOUNDED, lazy);
+                    return (state, within.min(inside));
+                }
+                if inner == body {
                     return (id, u64::MAX);
                 }
-                (self.terms.repeat(body, min, UNBOUNDED, lazy), within)
+                (self.terms.repeat(inner, min, max, lazy), inside)
             }
             _ => (id, u64::MAX),
         }
@@ -329,9 +334,15 @@ mod tests {
 
     #[test]
     fn saturated_states_allow_the_same_strings_up_to_the_given_length() {
-        for pattern in
-            ["(a+b)*", "(ab?c{3}){2,}|é*", "(foo|aaaaab)+", "a{4}b*", ".*bbbb", "(a+b){0,30}a+"]
-        {
+        for pattern in [
+            "(a+b)*",
+            "(ab?c{3}){2,}|é*",
+            "(foo|aaaaab)+",
+            "a{4}b*",
+            ".*bbbb",
+            "(a+b){0,30}a+",
+            "a([ab]{0,14}c)?(b[ab]{0,14}c)*",
+        ] {
             for most in [0, 1, 2, 5, 9, 14, 18, 20, 23, 40] {
                 let Some(machine) = length_bounded_automaton(pattern, most) else { continue };
                 let mut open = vec![machine.start()];
