@@ -20,7 +20,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard};
 
 use formalm_automata::Automaton;
-use formalm_core::{ByteSet, Error, ForkSafeMutex, LazyDfa, LruCache, MaskClassId, StateId};
+use formalm_core::{
+    ByteSet, Error, ForkSafeMutex, LazyDfa, LruCache, MaskClassId, Renewal, SetOnce, StateId,
+};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
 use formalm_machines::{
     AlternativeStrings, ClassRenewal, LiteralList, MaskAutomaton, RegularMaskClasses, StateClasses,
@@ -90,7 +92,9 @@ struct MachineTable {
 #[derive(Debug)]
 struct RegularStringMasks {
     /// The classes of all states, and those of states with pure terms in a machine with others.
-    classes: [StringClassTables; 2],
+    classes: [SetOnce<Box<StringClassTables>>; 2],
+    max_token_len: usize,
+    machine: Arc<Automaton>,
     tables: ForkSafeMutex<RegularStringTables>,
     /// Memory of the tables of all machines.
     total: Arc<AtomicUsize>,
@@ -303,15 +307,10 @@ impl RegularStringMasks {
         max_token_len: usize,
         total: Arc<AtomicUsize>,
     ) -> RegularStringMasks {
-        let tables = |keys: RegularMaskClasses| {
-            let memo = MaskCache::new(BASE_MASK_BYTES);
-            let own = (LexicalMasks::default(), memo, QuoteContinuations::default());
-            StringClassTables { keys, own }
-        };
-        let pure = RegularMaskClasses::of_pure_states(Arc::clone(&machine), max_token_len);
-        let all = RegularMaskClasses::new(machine, max_token_len);
         RegularStringMasks {
-            classes: [tables(all), tables(pure)],
+            classes: Default::default(),
+            max_token_len,
+            machine,
             tables: ForkSafeMutex::default(),
             total,
         }
@@ -322,18 +321,34 @@ impl RegularStringMasks {
     }
 
     fn memory_bytes(&self) -> usize {
-        let classes: usize = self.classes.iter().map(|one| one.keys.memory_bytes()).sum();
+        let classes = self.classes.iter().filter_map(SetOnce::get);
+        let classes: usize = classes.map(|one| one.keys.memory_bytes()).sum();
         size_of::<RegularStringMasks>() + classes + self.tables().bytes
     }
 
     fn is_abandoned(&self) -> bool {
-        self.classes.iter().any(|one| one.keys.is_abandoned())
+        let mut known = self.classes.iter().filter_map(SetOnce::get);
+        self.machine.is_abandoned() || known.any(|one| one.keys.is_abandoned())
+    }
+
+    /// Returns the tables of a number.
+    fn classes(&self, number: usize) -> &StringClassTables {
+        self.classes[number].get_or_init(|| {
+            let (machine, length) = (Arc::clone(&self.machine), self.max_token_len);
+            let keys = match number {
+                0 => RegularMaskClasses::new(machine, length),
+                _ => RegularMaskClasses::of_pure_states(machine, length),
+            };
+            let memo = MaskCache::new(BASE_MASK_BYTES);
+            let own = (LexicalMasks::default(), memo, QuoteContinuations::default());
+            Box::new(StringClassTables { keys, own })
+        })
     }
 
     /// Returns the number of the tables for a state, and its class.
     fn class_of(&self, text: &JsonStringState) -> Result<(usize, MaskClassId), Error> {
         let number = usize::from(text.machine.is_pure_state(text.state));
-        Ok((number, self.classes[number].keys.mask_class(text.state)?))
+        Ok((number, self.classes(number).keys.mask_class(text.state)?))
     }
 
     /// Counts bytes of the tables.

@@ -93,7 +93,7 @@ impl RegularStringMasks {
         text: &JsonStringState,
     ) -> Result<ContinuingTokens, Error> {
         let (number, key) = self.class_of(text)?;
-        let classes = &self.classes[number];
+        let classes = self.classes(number);
         let mask = self.mask(vocabulary, classes, key)?;
         let mut escaped = Vec::new();
         let step = |key: MaskClassId, byte: u8| classes.keys.step(key, byte);
