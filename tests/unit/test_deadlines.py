@@ -52,7 +52,7 @@ LATE = 2.0
 # Each compiles for seconds, or for ever, or ends in a limit.
 LONG_COMPILE: dict[str, Callable[[], Language]] = {
     "a far length": lambda: JsonSchema(
-        {"type": "string", "minLength": 10**9, "pattern": "^(ab)*$"}, approximate=True
+        {"type": "string", "minLength": 10**9, "pattern": "^(ab)*c$"}, approximate=True
     ),
     "many of few names": lambda: JsonSchema(
         {"type": "object", "propertyNames": {"pattern": "^[ab]{1,9}$"}, "minProperties": 10**5},
