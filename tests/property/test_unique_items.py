@@ -174,20 +174,14 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=120, deadline=None)
-@given(data=st.data())
-def test_distinct_items_are_exact(family: str, data: st.DataObject) -> None:
-    schemas, universe = FAMILIES[family]
-    universe.check(data.draw(schemas))
+MANY = pytest.param(3000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_many_distinct_items_are_exact(family: str) -> None:
+@pytest.mark.parametrize("examples", [120, MANY])
+def test_distinct_items_are_exact(family: str, examples: int) -> None:
     schemas, universe = FAMILIES[family]
-    examples, refused = 3000, 0
+    refused = 0
 
     @settings(max_examples=examples, deadline=None)
     @given(schema=schemas)

@@ -15,6 +15,17 @@ pub enum Utf8Step {
     Complete(u16),
 }
 
+/// Returns the number of bytes of a character, by its first one.
+#[inline]
+pub fn char_len(first: u8) -> usize {
+    match first {
+        0..0xC0 => 1,
+        0xC0..0xE0 => 2,
+        0xE0..0xF0 => 3,
+        _ => 4,
+    }
+}
+
 /// The coarsest partition of the characters that refines a list of sets, as a DFA over the bytes of
 /// one character.
 #[derive(Clone, Debug)]

@@ -206,7 +206,10 @@ impl CounterAbstraction<'_> {
             // Every member is long enough.
             least = 0;
         }
-        let slack = if least == 0 { 0 } else { u64::from(terms.appendable_chars(other)?) - 1 };
+        let slack = match least {
+            0 => 0,
+            _ => u64::from(terms.properties(other).appendable_chars?.get()) - 1,
+        };
         let max_chars = if most == UNBOUNDED { u64::MAX } else { u64::from(most) };
         if u64::from(least) + slack > max_chars {
             return None;

@@ -406,34 +406,6 @@ impl TermArena {
         cover.is_total().then_some((least, most))
     }
 
-    /// Returns a number of characters, at least 1, that can be appended to every member as often as
-    /// one likes, or fewer: members end with a loop. Alternatives may differ, and the number bounds
-    /// that of each. Returns `None` if the term does not show it.
-    pub(crate) fn appendable_chars(&self, id: TermId) -> Option<u32> {
-        match self.get(id) {
-            &TermNode::Cat(_, tail) => {
-                let mut last = tail;
-                while let TermNode::Cat(_, tail) = *self.get(last) {
-                    last = tail;
-                }
-                self.appendable_chars(last)
-            }
-            TermNode::Alt(list) => {
-                let mut each = list.iter().map(|&one| match self.get(one) {
-                    TermNode::Alt(_) => None,
-                    _ => self.appendable_chars(one),
-                });
-                each.try_fold(1, |most, one| Some(most.max(one?)))
-            }
-            &TermNode::Repeat { body, max: UNBOUNDED, .. } => {
-                let TermProperties { pure, min_len_is_exact, min_len, .. } = self.properties(body);
-                let is_known = pure && min_len_is_exact && self.is_utf8(body);
-                (is_known && (1..UNBOUNDED).contains(&min_len)).then_some(min_len)
-            }
-            _ => None,
-        }
-    }
-
     /// Replaces `Mark` by `tail`.
     pub(crate) fn replace_mark(&mut self, id: TermId, tail: TermId) -> TermId {
         if !self.properties(id).marked {

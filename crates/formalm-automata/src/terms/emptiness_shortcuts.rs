@@ -104,7 +104,7 @@ fn pure_member_of_length(terms: &TermArena, list: &[TermId]) -> Option<bool> {
     }
     let in_reach = |longer: u32| upper.max(least).checked_add(longer).is_some_and(|it| it <= most);
     let is_member = least <= lower && upper <= most
-        || terms.appendable_chars(id).is_some_and(|step| in_reach(step - 1));
+        || properties.appendable_chars.is_some_and(|step| in_reach(step.get() - 1));
     is_member.then_some(true)
 }
 
@@ -206,6 +206,23 @@ mod tests {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Shared terms are looked at once: there are over a trillion paths through these unions.
+    #[test]
+    fn lengths_of_shared_unions_take_no_time_for_each_path() -> Result<(), Error> {
+        let (mut before, mut both) = (expression("c*"), expression("e+"));
+        for _ in 0..60 {
+            let longer = [("a+", &both), ("b", &before)]
+                .map(|(head, tail)| Expression::concat(vec![expression(head), tail.clone()]));
+            let next = Expression::union(longer.into_iter().collect::<Result<_, _>>()?)?;
+            before = std::mem::replace(&mut both, next);
+        }
+        let lengths = expression("(?s:.){50,300}");
+        let both = Expression::intersection(vec![both, lengths])?;
+        let automaton = Automaton::new(&both, AutomatonLimits::default())?;
+        assert!(automaton.walk(automaton.start(), b"aab")?.is_ok());
         Ok(())
     }
 }

@@ -1,8 +1,10 @@
 //! Static properties of terms: nullability, minimum length, alphabet, and dependence on context.
 
+use std::num::NonZeroU32;
+
 use crate::terms::dawg::ByteAlphabet;
 use crate::terms::edit_and_rewrite_plans::{EditPlan, EditsId, ImageKind};
-use crate::terms::{EMPTY, TermArena, TermId, TermNode};
+use crate::terms::{EMPTY, TermArena, TermId, TermNode, UNBOUNDED};
 
 /// The lookbehinds of the enclosing scope, at the current position.
 pub(crate) type LookBehindContext<'a> = &'a [TermId];
@@ -25,6 +27,10 @@ pub(crate) struct TermProperties {
     pub(crate) min_len: u32,
     /// Some member has `min_len` bytes, unless that is saturated.
     pub(crate) min_len_is_exact: bool,
+    /// A number of characters that can be appended to every member as often as one likes, or fewer:
+    /// members end with a loop. Alternatives may differ, and the number bounds that of each. `None`
+    /// if the term does not show it.
+    pub(crate) appendable_chars: Option<NonZeroU32>,
     /// The bytes of its members; meaningful for pure terms only.
     pub(crate) alphabet: ByteAlphabet,
     /// A hand-written recognizer may read part of a member.
@@ -42,6 +48,7 @@ impl TermArena {
             nullable_is_exact: true,
             min_len: 0,
             min_len_is_exact: true,
+            appendable_chars: None,
             alphabet: ByteAlphabet::default(),
             has_recognizer: false,
         };
@@ -83,17 +90,27 @@ impl TermArena {
                 let (head, tail) = (self.properties(head), self.properties(tail));
                 let joined = head.join(tail);
                 let min_len = head.min_len.saturating_add(tail.min_len);
-                TermProperties { nullable: head.nullable && tail.nullable, min_len, ..joined }
+                TermProperties {
+                    nullable: head.nullable && tail.nullable,
+                    min_len,
+                    appendable_chars: tail.appendable_chars,
+                    ..joined
+                }
             }
             TermNode::Alt(ref list)
             | TermNode::Ordered(ref list)
             | TermNode::AtomicRun(ref list) => {
                 let run = matches!(term, TermNode::AtomicRun(_));
+                let is_union = matches!(term, TermNode::Alt(_));
                 let mut all = list.iter().map(|&id| self.properties(id));
                 let first = all.next().unwrap_or(plain);
                 let joined = all.fold(first, |left, right| TermProperties {
                     nullable: left.nullable || right.nullable,
                     min_len: left.min_len.min(right.min_len),
+                    appendable_chars: left
+                        .appendable_chars
+                        .zip(right.appendable_chars)
+                        .map(|(one, other)| one.max(other)),
                     ..left.join(right)
                 });
                 // A run's marks are its own; its atomicity looks at what follows.
@@ -105,6 +122,7 @@ impl TermArena {
                     nullable_is_exact: settled,
                     marked,
                     contextual,
+                    appendable_chars: joined.appendable_chars.filter(|_| is_union),
                     ..joined
                 }
             }
@@ -135,9 +153,13 @@ impl TermArena {
                     ..impure
                 }
             }
-            TermNode::Repeat { body, min, .. } => {
+            TermNode::Repeat { body, min, max, .. } => {
+                let is_loop = max == UNBOUNDED && self.is_utf8(body);
                 let body = self.properties(body);
+                let is_known = is_loop && body.pure && body.min_len_is_exact;
+                let shortest = NonZeroU32::new(body.min_len).filter(|one| one.get() < UNBOUNDED);
                 TermProperties {
+                    appendable_chars: shortest.filter(|_| is_known),
                     nullable_is_exact: min == 0 || body.nullable_is_exact,
                     nullable: min == 0 || body.nullable,
                     min_len: body.min_len.saturating_mul(min),
@@ -163,6 +185,7 @@ impl TermArena {
                 nullable,
                 nullable_is_exact: true,
                 min_len_is_exact: false,
+                appendable_chars: None,
                 ..self.image_properties(self.properties(rest), change)
             },
         }

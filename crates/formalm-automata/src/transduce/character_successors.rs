@@ -27,16 +27,6 @@ impl CharSuccessors {
     }
 }
 
-/// Returns the number of bytes that follow the first one of a character.
-pub(super) fn bytes_after(first: u8) -> u8 {
-    match first {
-        0xC0..=0xDF => 1,
-        0xE0..=0xEF => 2,
-        0xF0..=0xFF => 3,
-        _ => 0,
-    }
-}
-
 /// First bytes of characters, grouped by the length of the character.
 const FIRST_BYTES: [(u8, u8); 4] = [(0x00, 0x7F), (0xC2, 0xDF), (0xE0, 0xEF), (0xF0, 0xF4)];
 

@@ -18,7 +18,7 @@ mod rewrite_rules;
 
 use std::sync::Arc;
 
-use formalm_core::BudgetExhausted;
+use formalm_core::{BudgetExhausted, char_len};
 use rustc_hash::FxHashMap;
 
 use crate::terms::derivative::Deriver;
@@ -118,7 +118,7 @@ impl Deriver {
         self.work.step()?;
         match change {
             ImageKind::Edit { budget, edits, .. } => {
-                let inside = character_successors::bytes_after(byte);
+                let inside = (char_len(byte) - 1) as u8;
                 self.edits(edits).within(rest, budget, inside)
             }
             ImageKind::Gate { gate, edits } => self.edits(edits).gated(rest, gate),

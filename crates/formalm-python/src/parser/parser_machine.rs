@@ -8,7 +8,7 @@ use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
     ByteSet, CompletionClasses, CompletionHints, Error, ForkSafeMutex, LazyDfa, Machine,
-    ReadingHints, Renewal, ScratchCopies, ScratchPosition, StateId, into_dyn_machine,
+    ReadingHints, Renewal, ScratchCopies, ScratchPosition, StateId, char_len, into_dyn_machine,
     require_exact,
 };
 use pyo3::prelude::*;
@@ -256,7 +256,7 @@ impl ParserMachine {
         let parser = self.calls.copy(parser)?;
         let mut good = 0;
         while good < data.len() {
-            let width = if self.calls.reads_bytes { 1 } else { width(data[good]) };
+            let width = if self.calls.reads_bytes { 1 } else { char_len(data[good]) };
             if !self.calls.append(&parser, &data[good..good + width])? {
                 break;
             }
@@ -302,16 +302,6 @@ pub(super) const COMPARING: &str = "__eq__() or __hash__()";
 fn is_begun(data: &[u8]) -> bool {
     std::str::from_utf8(data)
         .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
-}
-
-/// Returns the length of a character, in bytes, by its first byte.
-pub(super) fn width(first: u8) -> usize {
-    match first {
-        0..0xC0 => 1,
-        0xC0..0xE0 => 2,
-        0xE0..0xF0 => 3,
-        _ => 4,
-    }
 }
 
 fn too_many(py: Python<'_>, full: &TooManyStates) -> Error {

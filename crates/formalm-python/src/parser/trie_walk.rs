@@ -4,13 +4,13 @@
 //! if equal, so that each character is appended to each of them once. Others are copied at each
 //! fork of the trie, and chains without a fork are appended at once.
 
-use formalm_core::Error;
+use formalm_core::{Error, char_len};
 use formalm_vocabulary::TokenTrie;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rustc_hash::FxHashMap;
 
-use super::parser_machine::{COMPARING, width};
+use super::parser_machine::COMPARING;
 use super::python_calls::{ParserCalls, call_error};
 use super::token_groups::GroupMask;
 
@@ -109,7 +109,7 @@ impl ParserWalk<'_> {
         };
         for (byte, node) in first {
             if self.is_wanted(node) {
-                let wanted = if self.calls.reads_bytes { 1 } else { width(byte) };
+                let wanted = if self.calls.reads_bytes { 1 } else { char_len(byte) };
                 self.complete(node, &mut vec![byte], wanted, &mut units);
             }
         }

@@ -1,12 +1,10 @@
 //! The best segmentation of a text, and what a token makes of the open pieces.
 
-use formalm_core::CharSet;
+use formalm_core::{CharSet, char_len};
 use rustc_hash::FxHashSet;
 
 use super::open_pieces::OpenPieces;
-use super::piece_trie::{
-    NONE, PieceTrie, ROOT, ScoreArithmetic, UnigramPiece, char_len, is_char_start,
-};
+use super::piece_trie::{NONE, PieceTrie, ROOT, ScoreArithmetic, UnigramPiece, is_char_start};
 use crate::Error;
 
 /// Sums of this many scores must be exact for scores to be kept relative to the last token. A

@@ -1,5 +1,6 @@
 //! The pieces of a Unigram model as a trie over bytes, with the bounds that prune open pieces.
 
+use formalm_core::char_len;
 use rustc_hash::FxHashMap;
 
 /// The missing node, piece or token.
@@ -326,17 +327,6 @@ impl PieceTrie {
         let texts: usize = self.pieces.iter().map(|piece| 48 + piece.text.len()).sum();
         let sorted: usize = self.sorted_below.values().map(|list| 40 + 16 * list.len()).sum();
         34 * self.ends.len() + 8 * self.slack.len() + 8 * self.piece_nodes.len() + sorted + texts
-    }
-}
-
-/// Returns the number of bytes of a character from its first byte.
-#[inline]
-pub(crate) fn char_len(first: u8) -> usize {
-    match first {
-        0..=0xbf => 1,
-        0xc0..=0xdf => 2,
-        0xe0..=0xef => 3,
-        _ => 4,
     }
 }
 

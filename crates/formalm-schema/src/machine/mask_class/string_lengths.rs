@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Automaton, BoundedQuotient, ClassLoop};
-use formalm_core::{ClassCover, Error, LazyDfa, StateId, WIDE_PARTS};
+use formalm_core::{ClassCover, Error, LazyDfa, StateId, WIDE_PARTS, char_len};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::formula::TRUE;
@@ -147,17 +147,8 @@ fn states_after_characters(machine: &Automaton, state: StateId) -> Result<Vec<St
     while let Some((at, bytes_left)) = open.pop() {
         for byte in machine.live_bytes(at)?.iter() {
             let Some(next) = machine.step(at, byte)? else { continue };
-            let left = if at == state && bytes_left == 0 {
-                // The bytes of a character after its first one.
-                match byte {
-                    0..0x80 => 0,
-                    0x80..0xE0 => 1,
-                    0xE0..0xF0 => 2,
-                    0xF0.. => 3,
-                }
-            } else {
-                bytes_left - 1
-            };
+            // None are left at the beginning of the character only.
+            let left = if bytes_left == 0 { char_len(byte) } else { bytes_left } - 1;
             if left > 0 {
                 if seen.insert((next, left)) {
                     open.push((next, left));
