@@ -32,6 +32,9 @@ def _file(name: str) -> bytes:
 
 @cache
 def _tokenizer(name: str) -> bytes:
+    if name == "normalizing":
+        data = json.loads(trained(PIECES["steps"], ignore_merges=True).to_str())
+        return json.dumps(data | {"normalizer": {"type": "NFC"}}).encode()
     if name in PIECES:
         return trained(PIECES[name], ignore_merges=True).to_str().encode()
     return with_fallback().to_str().encode() if name == "fallback" else _file(name)
@@ -42,9 +45,11 @@ NAMES = [
     "steps",
     "cl100k isolated False",
     "fallback",
+    "normalizing",
     "gpt2-50k",
     pytest.param("llama3-128k", marks=SLOW),
     pytest.param("mistral-v3-32k", marks=SLOW),
+    pytest.param("qwen-152k", marks=SLOW),
 ]
 
 
@@ -91,6 +96,8 @@ REGEXES = [
     ("[0-9]{1,9}(?:,[0-9]{3})*x", "12,345x"),
     ("(?:the| the|e| e)*[0-9]", "the the e1"),
     ("[^,]*,.*", "a b.,then, \n"[:-1]),
+    ('"[^"]*"[\u0301\u0338]', '"the é"\u0301'),
+    ("[a-e\u0301\u0327]*[\u0300\u0301]?", "ab\u0301"),
 ]
 
 

@@ -62,7 +62,7 @@ pub(crate) fn prepare_types(
     encoder: &Arc<BpeEncoder>,
 ) -> Result<usize, Error> {
     let mut count = 0;
-    if !encoder.is_merging() || encoder.splitter().text_filter().is_some() {
+    if !encoder.is_merging() {
         return Ok(0);
     }
     for (schema, strings) in VALUES {

@@ -205,7 +205,9 @@ impl<K: MaskClasses> LookaheadSearch<K> {
         let Some((name, exits)) = name_and_exits(context, state, shared)? else { return Ok(false) };
         let key = PartPositionKey { name, boundaries: splitter_state.boundaries };
         let Some(part) = library.get(&key) else { return Ok(false) };
-        if exits.len() > MAX_EXITS {
+        if exits.len() > MAX_EXITS
+            || !goes_on_after_part(context, product, (state, splitter_state))?
+        {
             return Ok(false);
         }
         let product_state = product.intern(context, state, splitter_state)?;
@@ -345,10 +347,26 @@ impl<K: MaskClasses> LookaheadSearch<K> {
     }
 }
 
-/// Returns `true` if what is prepared of parts holds in a language: it is text that no normalizer
-/// changes, and its tokens are made by merging.
+/// Returns `true` if a normalizer does not change what is prepared of the part that a state is
+/// inside of: the state of its filter is the weakest, and after the part the language goes on with
+/// some text that it leaves unchanged, whatever came before.
+fn goes_on_after_part<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    product: &mut Product,
+    (state, splitter_state): (StateId, SplitterState),
+) -> Result<bool, Error> {
+    if context.encoder.splitter().text_filter().is_none() {
+        return Ok(true);
+    }
+    let Some(part) = context.keys.part(state)? else { return Ok(false) };
+    Ok(splitter_state == splitter_state.weakest()
+        && product.reads_free_text(context, part.after)?)
+}
+
+/// Returns `true` if what is prepared of parts holds in a language: it is one of texts, and its
+/// tokens are made by merging.
 fn shares_parts<K: MaskClasses>(context: ProductContext<'_, K>) -> bool {
-    context.reads_free_text()
+    context.reads_exact_text()
         && context.special.is_empty()
         && context.encoder.is_merging()
         && !context.encoder.has_open_pieces()

@@ -30,7 +30,7 @@ impl Tokenizer {
     }
 
     /// Returns the same tokenizer, with or without normalization to NFC.
-    fn with_normalizer(nfc: bool) -> Tokenizer {
+    pub(super) fn with_normalizer(nfc: bool) -> Tokenizer {
         let pieces = [
             "\",", "\":", "Ġ\"", "{\"", "\"}", ",\"", ":\"", "},", "},Ġ\"", "\",Ġ\"", "\",\"",
             "\"\"", "\"$", "\"_", "ab", "bc", "abc", "12", "34", "12,", "3,", "Ġa", "Ġ1", "a\"",

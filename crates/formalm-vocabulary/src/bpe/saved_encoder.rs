@@ -36,7 +36,7 @@ use crate::token_byte_table::MAX_IDS;
 use crate::{Error, Vocabulary};
 
 const FILE_LABEL: &[u8] = b"formalm encoder\n";
-const FORMAT_VERSION: u32 = 7;
+const FORMAT_VERSION: u32 = 8;
 
 impl BpeEncoder {
     /// Serializes the encoder for [`BpeEncoder::from_saved`], with the fingerprint of the
@@ -110,8 +110,8 @@ impl BpeEncoder {
         let mut encoder = read_piece_tables(&mut reader, adjacency, splitter)?;
         let len = encoder.origins.len().max(vocabulary.len());
         *encoder.saved_transitions.lock() = read_transitions(&mut reader, len)?;
-        let boundaries = encoder.splitter.boundaries();
-        encoder.parts = PartLibrary::read(&mut reader, boundaries, vocabulary, || wrong("parts"))?;
+        let splitter = &encoder.splitter;
+        encoder.parts = PartLibrary::read(&mut reader, splitter, vocabulary, || wrong("parts"))?;
         if !reader.0.is_empty() {
             return Err(wrong("end"));
         }
@@ -445,18 +445,17 @@ mod tests {
             Vocabulary::from_tokenizer_json(file.as_bytes(), None).expect("a vocabulary");
         let encoder = BpeEncoder::from_tokenizer_json(file.as_bytes(), None).expect("an encoder");
         encoder.check(&vocabulary).expect("its own vocabulary");
-        let start = encoder.splitter().start().boundaries;
+        let splitter_state = encoder.splitter().start();
         for name in [7, u128::MAX] {
             let all = TokenSet::Mask(vec![u32::MAX; 8].into_iter().chain([3]).collect());
             let list = Arc::new(TokenSet::List(vec![258, 257]));
             let group = |begins| {
-                let (boundaries, pretoken) = (start, PretokenState::PLAIN);
-                let tokens = Arc::clone(&list);
-                Arc::new(UnsettledTokens { begins, boundaries, pretoken, tokens })
+                let (pretoken, tokens) = (PretokenState::PLAIN, Arc::clone(&list));
+                Arc::new(UnsettledTokens { begins, splitter_state, pretoken, tokens })
             };
             let settled = [Arc::new(all), Arc::new(TokenSet::List(Vec::new()))];
             let tokens = PartTokens { settled, unsettled: [group(true), group(false)].into() };
-            let key = PartPositionKey { name, boundaries: start };
+            let key = PartPositionKey { name, boundaries: splitter_state.boundaries };
             let first_bytes = (ByteSet::default(), name == 7);
             assert!(encoder.parts.insert(&[key], Some(first_bytes), tokens));
         }

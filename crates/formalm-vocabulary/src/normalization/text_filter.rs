@@ -65,6 +65,11 @@ impl FilterState {
         self.0 >> INSIDE_SHIFT == 0
     }
 
+    /// Returns the number that stands for the state in saved data.
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
     fn row(self) -> u32 {
         self.0 >> CLASS_BITS & ((1 << ROW_BITS) - 1)
     }
@@ -266,6 +271,15 @@ impl TextFilter {
     /// Returns the state at the beginning of a text.
     pub fn start(&self) -> FilterState {
         FilterState::START
+    }
+
+    /// Returns the state of a number, or the mixed one. Returns `None` if there is no such state.
+    pub(crate) fn state_of_number(&self, number: u32) -> Option<FilterState> {
+        let state = FilterState(number);
+        let rows = self.composes.len() / self.second_count;
+        let inside = (number >> INSIDE_SHIFT) as usize;
+        let exists = (state.row() as usize) < rows && inside <= self.partition.row_count();
+        (exists || state == FilterState::MIXED).then_some(state)
     }
 
     /// Reads a byte. Returns `None` if the normalizer changes every text that begins so.

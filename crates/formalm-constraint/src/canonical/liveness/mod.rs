@@ -26,7 +26,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::completion_tokens::CompletionTokens;
 use self::completions::Completions;
 use self::witnesses::{first_clean, first_witnesses};
-use super::joint_targets::{GroupTokens, JointTarget, TokenChoice, TokenSources};
+use super::joint_targets::{GroupTokens, JointTarget, TargetGroups, TokenChoice, TokenSources};
 use super::language_targets::LanguageTargetCache;
 use super::product::{Product, ProductState};
 use super::subsets::SubsetElement;
@@ -329,25 +329,8 @@ impl Liveness {
                 add_group(context, product, &mut groups, (target, tokens))?;
                 continue;
             }
-            // The weakest state answers for all, unless it cannot be completed.
-            let splitter_state = target.splitter_state.weakest();
-            let weakest = JointTarget { splitter_state, ..target };
-            if context.encoder.splitter().is_between_characters(splitter_state) {
-                let product_state = product.intern(context, target.state, splitter_state)?;
-                let product_state = product.common(context, product_state)?;
-                let is_same = !product.depends_on_text(context, target.state)?;
-                let answers_all = |product: &mut Product| {
-                    Ok::<_, Error>(
-                        choice != TokenChoice::AllSplit
-                            && product.is_clean(context, product_state)?,
-                    )
-                };
-                if is_same || answers_all(product)? {
-                    add_group(context, product, &mut groups, (weakest, tokens))?;
-                    continue;
-                }
-            }
-            for group in joint_targets::split_by_filter(context, target, &tokens) {
+            let joins = choice != TokenChoice::AllSplit;
+            for group in unmixed(context, product, (target, tokens), joins)? {
                 add_group(context, product, &mut groups, group)?;
             }
         }
@@ -405,15 +388,22 @@ impl Liveness {
         part.settled[0].add_to(inside);
         part.settled[1].add_to(begins);
         for group in &part.unsettled {
-            let UnsettledTokens { begins: is_first, boundaries, pretoken, tokens } = &**group;
+            let UnsettledTokens { begins: is_first, splitter_state, pretoken, tokens } = &**group;
             // All tokens of a group lead to one state.
             let bytes = tokens.find(|token| Some(context.vocabulary.token_bytes(token)));
             let bytes = bytes.flatten().unwrap_or_default();
             let Ok(next) = context.machine.walk(state, bytes)? else { continue };
-            let splitter_state = splitter_state.with_boundaries(*boundaries);
-            let target = JointTarget { state: next, splitter_state, pretoken: *pretoken };
+            let (splitter_state, pretoken) = (*splitter_state, *pretoken);
+            let target = JointTarget { state: next, splitter_state, pretoken };
             let words = if *is_first { &mut *begins } else { &mut *inside };
-            self.add_live_target(context, product, target, tokens, words)?;
+            if !splitter_state.is_mixed() {
+                self.add_live_target(context, product, target, tokens, words)?;
+                continue;
+            }
+            let group = (target, GroupTokens::Own(TokenSet::clone(tokens)));
+            for (target, tokens) in unmixed(context, product, group, true)? {
+                self.add_live_target(context, product, target, &tokens, words)?;
+            }
         }
         if exits.is_empty() {
             return Ok(());
@@ -529,6 +519,28 @@ impl Liveness {
             + set_slot_bytes(&self.undecided)
             + self.language_targets.memory_bytes()
     }
+}
+
+/// Returns the groups of a mixed group by the state of the normalizer's filter. If it `joins` tokens,
+/// those that are all live are one group.
+fn unmixed<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    product: &mut Product,
+    (target, tokens): (JointTarget, GroupTokens),
+    joins: bool,
+) -> Result<TargetGroups, Error> {
+    // The weakest state answers for all, unless it cannot be completed.
+    let splitter_state = target.splitter_state.weakest();
+    let weakest = JointTarget { splitter_state, ..target };
+    if context.encoder.splitter().is_between_characters(splitter_state) {
+        let product_state = product.intern(context, target.state, splitter_state)?;
+        let product_state = product.common(context, product_state)?;
+        let is_same = !product.depends_on_text(context, target.state)?;
+        if is_same || joins && product.is_clean(context, product_state)? {
+            return Ok(vec![(weakest, tokens)]);
+        }
+    }
+    Ok(joint_targets::split_by_filter(context, target, &tokens))
 }
 
 /// Adds the tokens of a target if it can be completed.

@@ -10,6 +10,9 @@
 //! text of the part alone shows that it can be completed, and in none if the part followed by any
 //! text does not allow it. Both are decided when the part is prepared (`PartPreparation`); the others
 //! are in groups that lead to one state in each language.
+//!
+//! With a normalizer, the text of the part is one that it leaves unchanged, whatever came before. The
+//! language must then go on after the part with some text that it leaves unchanged, too.
 
 mod in_language;
 mod part_reader;
@@ -20,8 +23,8 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use formalm_core::Error;
-use formalm_machines::{IdentityClasses, StateClasses};
+use formalm_core::{ByteSet, Error};
+use formalm_machines::{IdentityClasses, MaskClasses, StateClasses};
 use formalm_vocabulary::Vocabulary;
 use formalm_vocabulary::bpe::{
     BOUNDARIES, Boundary, BoundaryState, BpeEncoder, PartLibrary, PartPositionKey, PartTokens,
@@ -36,7 +39,9 @@ use self::part_table::{END, PartTable};
 pub(crate) use self::part_table::{
     Explored, ExploredPart, NamedPart, PartPlace, explore, explore_named,
 };
-use super::joint_targets::{JointTarget, TokenChoice, TokenSources, tokens};
+use super::joint_targets::{
+    JointTarget, TargetGroups, TokenChoice, TokenSources, split_by_filter, tokens,
+};
 use super::language_targets::LanguageTargetCache;
 use super::{ProductContext, TextBegin};
 use crate::mask::patch;
@@ -100,7 +105,7 @@ fn next_tokens(tokens: &PartTokens) -> Option<NextTokens> {
 /// Tokens that lead to one state, see [`UnsettledTokens`].
 struct Group {
     begins: bool,
-    boundaries: BoundaryState,
+    splitter_state: SplitterState,
     pretoken: PretokenState,
     tokens: TokenSet,
 }
@@ -115,8 +120,10 @@ pub(crate) struct PartPreparation<'a> {
     encoder: &'a BpeEncoder,
     open_pieces: OpenPiecesTable,
     language_targets: LanguageTargetCache,
+    /// The classes from which text that no normalizer changes leads to an end of the part.
+    ending: Vec<bool>,
     /// Inside a character: the tokens of one byte after which text of the part follows.
-    next_bytes: FxHashMap<(u32, BoundaryState), Arc<[u32]>>,
+    next_bytes: FxHashMap<(u32, SplitterState), Arc<[u32]>>,
 }
 
 impl<'a> PartPreparation<'a> {
@@ -126,7 +133,14 @@ impl<'a> PartPreparation<'a> {
         vocabulary: &'a Vocabulary,
         encoder: &'a BpeEncoder,
     ) -> PartPreparation<'a> {
+        let is_kept = |&byte: &u8| match encoder.splitter().text_filter() {
+            Some(filter) => byte < 0x80 && filter.step(FilterState::WEAKEST, byte).is_some(),
+            None => true,
+        };
+        let mut kept = ByteSet::default();
+        (0..=255).filter(is_kept).for_each(|byte| kept.insert(byte));
         PartPreparation {
+            ending: table.ending_with(kept),
             table: Arc::clone(table),
             names,
             keys: IdentityClasses::new(Arc::new(PartReader::new(Arc::clone(table)))),
@@ -235,8 +249,10 @@ impl<'a> PartPreparation<'a> {
         for (next, group) in &tokens.unsettled {
             let mut open = group.tokens.clone();
             let next = next.filter(|_| group.pretoken == PretokenState::PLAIN);
-            // Tokens that leave a part at once are not among those after it.
-            let may_leave = next.is_some_and(|(class, _)| self.table.may_end(class));
+            // Tokens that leave a part at once are not among those after it, nor are those that a
+            // normalizer admits there only after some texts.
+            let may_leave = next
+                .is_some_and(|(class, _)| self.table.may_end(class) || self.depends_on_text(class));
             if let Some(NextTokens { may_begin, settled, others }) = next.and_then(&after) {
                 let mut list = open.into_list();
                 list.retain(|&token| {
@@ -250,9 +266,14 @@ impl<'a> PartPreparation<'a> {
                 open = TokenSet::List(list);
             }
             if !open.is_empty() {
-                let Group { begins, boundaries, pretoken, .. } = *group;
+                let Group { begins, splitter_state, pretoken, .. } = *group;
                 let tokens = Arc::new(open);
-                unsettled.push(Arc::new(UnsettledTokens { begins, boundaries, pretoken, tokens }));
+                unsettled.push(Arc::new(UnsettledTokens {
+                    begins,
+                    splitter_state,
+                    pretoken,
+                    tokens,
+                }));
             }
         }
         let words = self.vocabulary.len().div_ceil(32);
@@ -265,6 +286,14 @@ impl<'a> PartPreparation<'a> {
             Arc::new(TokenSet::from_words(all))
         });
         PartTokens { settled, unsettled: unsettled.into() }
+    }
+
+    /// Returns `true` if what may follow inside the part may depend on what a normalizer's filter
+    /// has read.
+    fn depends_on_text(&self, class: u32) -> bool {
+        let filter = self.encoder.splitter().text_filter();
+        let bytes = self.table.bytes(class);
+        filter.is_some_and(|filter| bytes.iter().any(|byte| filter.is_dependent(byte)))
     }
 
     /// Returns the tokens at a position.
@@ -291,24 +320,24 @@ impl<'a> PartPreparation<'a> {
                 open_pieces: &self.open_pieces,
                 begin: TextBegin::Anywhere,
             };
-            for (target, tokens) in tokens(context, sources, from, boundary, TokenChoice::All)? {
-                let boundaries = target.splitter_state.boundaries;
-                let mut open = tokens.into_set();
+            let groups = tokens(context, sources, from, boundary, TokenChoice::All)?;
+            for (target, tokens) in separated(context, groups) {
+                let JointTarget { splitter_state, pretoken, .. } = target;
+                let mut tokens = tokens.into_set();
                 let mut next = None;
                 if let ReaderState::Inside(class) = reader.meaning(target.state)
                     && !self.table.is_unread(class)
                 {
-                    let reached_here = (class, boundaries);
-                    if self.encoder.splitter().is_between_characters(target.splitter_state) {
+                    if self.encoder.splitter().is_between_characters(splitter_state) {
+                        let reached_here = (class, splitter_state.boundaries);
                         reached.push(reached_here);
                         next = Some(reached_here);
                     }
                     let settled = &mut settled[usize::from(begins)];
-                    open = self.settle((reached_here, target.pretoken), open, settled);
+                    tokens = self.settle((class, splitter_state, pretoken), tokens, settled);
                 }
-                if !open.is_empty() {
-                    let (pretoken, tokens) = (target.pretoken, open);
-                    unsettled.push((next, Group { begins, boundaries, pretoken, tokens }));
+                if !tokens.is_empty() {
+                    unsettled.push((next, Group { begins, splitter_state, pretoken, tokens }));
                 }
             }
         }
@@ -320,14 +349,13 @@ impl<'a> PartPreparation<'a> {
     /// the others.
     fn settle(
         &mut self,
-        ((class, boundaries), pretoken): (PreparedPosition, PretokenState),
+        (class, state, pretoken): (u32, SplitterState, PretokenState),
         tokens: TokenSet,
         settled: &mut [u32],
     ) -> TokenSet {
         let encoder = self.encoder;
-        let state = splitter_state(boundaries);
         if encoder.splitter().is_between_characters(state) {
-            if encoder.pretoken_may_end(pretoken) && self.goes_on(class, boundaries) {
+            if encoder.pretoken_may_end(pretoken) && self.goes_on(class, state.boundaries) {
                 tokens.add_to(settled);
                 return TokenSet::List(Vec::new());
             }
@@ -336,7 +364,7 @@ impl<'a> PartPreparation<'a> {
         if pretoken != PretokenState::PLAIN {
             return tokens;
         }
-        let next = self.next_bytes(class, boundaries);
+        let next = self.next_bytes(class, state);
         if next.is_empty() {
             return tokens;
         }
@@ -353,13 +381,13 @@ impl<'a> PartPreparation<'a> {
     }
 
     /// Returns `true` if some character inside the part begins a pre-token behind which every text
-    /// may follow.
+    /// may follow, and text of the part that no normalizer changes.
     fn goes_on(&self, class: u32, boundaries: BoundaryState) -> bool {
         let splitter = self.encoder.splitter();
         let state = splitter_state(boundaries);
         let opens = |byte: u8| {
             let next = self.table.step(class, byte).filter(|&next| next != END);
-            let is_inside = next.is_some_and(|next| !self.table.is_unread(next));
+            let is_inside = next.is_some_and(|next| self.ending[next as usize]);
             is_inside
                 && [Boundary::Pretoken, Boundary::Added].into_iter().any(|boundary| {
                     let next = splitter.step(state, byte, boundary);
@@ -373,8 +401,8 @@ impl<'a> PartPreparation<'a> {
 
     /// Returns the tokens of one byte that continue a character and after which text of the part
     /// follows.
-    fn next_bytes(&mut self, class: u32, boundaries: BoundaryState) -> Arc<[u32]> {
-        if let Some(known) = self.next_bytes.get(&(class, boundaries)) {
+    fn next_bytes(&mut self, class: u32, state: SplitterState) -> Arc<[u32]> {
+        if let Some(known) = self.next_bytes.get(&(class, state)) {
             return Arc::clone(known);
         }
         let encoder = self.encoder;
@@ -384,11 +412,11 @@ impl<'a> PartPreparation<'a> {
             let Some(class) = next.filter(|&next| !self.table.is_unread(next)) else {
                 continue;
             };
-            let Some((token, next)) = self.byte_token(boundaries, byte) else { continue };
+            let Some((token, next)) = self.byte_token(state, byte) else { continue };
             let follows = match encoder.splitter().is_between_characters(next) {
                 true => self.goes_on(class, next.boundaries),
                 false => {
-                    let further = self.next_bytes(class, next.boundaries);
+                    let further = self.next_bytes(class, next);
                     further.iter().any(|&further| encoder.may_follow(token, further))
                 }
             };
@@ -397,14 +425,13 @@ impl<'a> PartPreparation<'a> {
             }
         }
         let found: Arc<[u32]> = found.into();
-        self.next_bytes.insert((class, boundaries), Arc::clone(&found));
+        self.next_bytes.insert((class, state), Arc::clone(&found));
         found
     }
 
     /// Returns the token of one byte that continues a character, and the state after it.
-    fn byte_token(&self, boundaries: BoundaryState, byte: u8) -> Option<(u32, SplitterState)> {
+    fn byte_token(&self, state: SplitterState, byte: u8) -> Option<(u32, SplitterState)> {
         let (encoder, splitter) = (self.encoder, self.encoder.splitter());
-        let state = splitter_state(boundaries);
         let Some(symbol) = encoder.symbol(byte) else {
             return Some((
                 encoder.byte_token(byte)?,
@@ -444,7 +471,20 @@ pub(crate) fn states_after(encoder: &BpeEncoder, text: &[u8]) -> Vec<BoundarySta
     states.into_iter().map(|state| state.boundaries).collect()
 }
 
-/// Returns a state of a splitter without a normalizer.
+/// Returns groups of tokens in which the filter of the normalizer is mixed between characters only.
+fn separated<K: MaskClasses>(context: ProductContext<'_, K>, groups: TargetGroups) -> TargetGroups {
+    let mut separate = TargetGroups::new();
+    for (target, tokens) in groups {
+        let state = target.splitter_state;
+        match state.is_mixed() && !context.encoder.splitter().is_between_characters(state) {
+            true => separate.extend(split_by_filter(context, target, &tokens)),
+            false => separate.push((target, tokens)),
+        }
+    }
+    separate
+}
+
+/// Returns a state of a splitter, in which the filter of the normalizer is in its weakest state.
 pub(crate) fn splitter_state(boundaries: BoundaryState) -> SplitterState {
     SplitterState { boundaries, filter: FilterState::WEAKEST }
 }

@@ -112,6 +112,25 @@ impl PartTable {
         bytes
     }
 
+    /// Returns the classes from which text of some bytes leads to an end of the part.
+    pub(super) fn ending_with(&self, bytes: ByteSet) -> Vec<bool> {
+        let mut ends: Vec<bool> = self.classes.iter().map(|class| class.may_end).collect();
+        loop {
+            let reads_on = |&(low, high, target): &(u8, u8, u32)| {
+                (target == END || ends[target as usize])
+                    && (low..=high).any(|byte| bytes.contains(byte))
+            };
+            let more = |class: &u32| {
+                !ends[*class as usize] && self.classes[*class as usize].edges.iter().any(reads_on)
+            };
+            let more: Vec<u32> = (0..self.classes.len() as u32).filter(more).collect();
+            if more.is_empty() {
+                return ends;
+            }
+            more.into_iter().for_each(|class| ends[class as usize] = true);
+        }
+    }
+
     /// Returns the name of what is read on from a class.
     pub(crate) fn name(&self, class: u32) -> u128 {
         *self.names[class as usize].get_or_init(|| {

@@ -25,8 +25,8 @@ const BEFORE: [&str; 9] =
     ["[", "{\"a\":", "{\"a\": ", "[\"a\",", "[\"a\", ", "[1, ", "[1,", "{\n  \"a\": ", "{\"a\": ["];
 
 /// Prepares kinds of values, and returns what is saved then.
-fn prepared(kinds: &[usize], options: JsonSchemaOptions) -> Vec<u8> {
-    let tokenizer = Tokenizer::new();
+fn prepared(nfc: bool, kinds: &[usize], options: JsonSchemaOptions) -> Vec<u8> {
+    let tokenizer = Tokenizer::with_normalizer(nfc);
     for &kind in kinds {
         let (schema, values) = KINDS[kind];
         let schema =
@@ -43,25 +43,34 @@ fn prepared(kinds: &[usize], options: JsonSchemaOptions) -> Vec<u8> {
 }
 
 /// Returns a tokenizer as another process loads it.
-fn loaded(saved: &[u8]) -> Tokenizer {
-    let Tokenizer { vocabulary, .. } = Tokenizer::new();
+fn loaded(nfc: bool, saved: &[u8]) -> Tokenizer {
+    let Tokenizer { vocabulary, .. } = Tokenizer::with_normalizer(nfc);
     let encoder = BpeEncoder::from_saved(saved, &vocabulary, NAME).unwrap();
     Tokenizer { vocabulary, encoder: Arc::new(encoder) }
 }
 
 #[test]
 fn prepared_masks_are_those_of_each_context() {
+    check_each_context(false);
+}
+
+#[test]
+fn prepared_masks_of_normalizing_tokenizers_are_those_of_each_context() {
+    check_each_context(true);
+}
+
+fn check_each_context(nfc: bool) {
     let all: Vec<usize> = (0..KINDS.len()).collect();
     let (mut checked, mut served) = (0, 0);
     for (names, options) in surroundings() {
-        let saved = prepared(&all, JsonSchemaOptions { layout: None, ..options });
+        let saved = prepared(nfc, &all, JsonSchemaOptions { layout: None, ..options });
         for (kind, values) in KINDS {
             let properties: Vec<(&str, &str)> = names.iter().map(|&name| (name, kind)).collect();
             let schema = object(&properties);
-            let alone = Schema::new(&Tokenizer::new(), &schema, options);
+            let alone = Schema::new(&Tokenizer::with_normalizer(nfc), &schema, options);
             for &value in values {
                 let text = written(&names, &vec![value; names.len()], &options);
-                let tokenizer = loaded(&saved);
+                let tokenizer = loaded(nfc, &saved);
                 let one = Schema::new(&tokenizer, &schema, options);
                 if accepts(&one.keys, &text) && tokenizer.encoder.encode(&text).is_some() {
                     one.check(&tokenizer, &alone, &text);
@@ -77,16 +86,25 @@ fn prepared_masks_are_those_of_each_context() {
 
 #[test]
 fn a_new_process_finds_what_is_inside_prepared_types() {
+    check_new_process(false);
+}
+
+#[test]
+fn a_new_process_finds_what_is_inside_prepared_types_with_a_normalizer() {
+    check_new_process(true);
+}
+
+fn check_new_process(nfc: bool) {
     let kinds = [0, 6, 7, 8];
-    let saved = prepared(&kinds, JsonSchemaOptions::default());
+    let saved = prepared(nfc, &kinds, JsonSchemaOptions::default());
     let names = ["x", "yy", "$z", "_", "é", "ab", "'s", "1"];
     for options in [layout(" ", " ", None), layout("", "", None), layout("", " ", Some("  "))] {
-        let tokenizer = loaded(&saved);
+        let tokenizer = loaded(nfc, &saved);
         let kinds: Vec<usize> = kinds.iter().chain(&kinds).copied().collect();
         let properties: Vec<(&str, &str)> =
             names.iter().zip(&kinds).map(|(&name, &kind)| (name, KINDS[kind].0)).collect();
         let schema = Schema::new(&tokenizer, &object(&properties), options);
-        let alone = Schema::new(&Tokenizer::new(), &object(&properties), options);
+        let alone = Schema::new(&Tokenizer::with_normalizer(nfc), &object(&properties), options);
         let values: Vec<&str> = kinds.iter().map(|&kind| *KINDS[kind].1.last().unwrap()).collect();
         schema.check(&tokenizer, &alone, &written(&names, &values, &options));
         let (served, missed) = tokenizer.encoder.part_library().counts();
@@ -97,10 +115,10 @@ fn a_new_process_finds_what_is_inside_prepared_types() {
 
 #[test]
 fn parts_that_differ_in_one_thing_are_not_shared() {
-    let saved = prepared(&[0, 6], JsonSchemaOptions::default());
+    let saved = prepared(false, &[0, 6], JsonSchemaOptions::default());
     // Bounded strings, other alphabets.
     for kind in [1, 2, 3, 4, 5] {
-        let tokenizer = loaded(&saved);
+        let tokenizer = loaded(false, &saved);
         let options = layout(" ", " ", None);
         let schema = object(&[("a", KINDS[kind].0)]);
         let one = Schema::new(&tokenizer, &schema, options);
@@ -163,6 +181,15 @@ fn what_may_follow_a_part_and_also_be_inside_it_has_no_table() {
 /// Compares the masks of a regex with and without the parts of others, along canonical tokens.
 #[test]
 fn prepared_repetitions_are_those_of_each_context() {
+    check_repetitions(false);
+}
+
+#[test]
+fn prepared_repetitions_of_normalizing_tokenizers_are_those_of_each_context() {
+    check_repetitions(true);
+}
+
+fn check_repetitions(nfc: bool) {
     let patterns = [
         r#"a[^"]*"b"#,
         r#"a[^"]*""#,
@@ -175,6 +202,10 @@ fn prepared_repetitions_are_those_of_each_context() {
         "[^,]*,.*",
         "a*b",
         "a*é",
+        "[a-cé\u{301}\u{327} ]*,",
+        "[a-c]*[\u{301}\u{300}]",
+        "a[b-d\u{327}]*\u{301}x",
+        "[\u{301}\u{327}é]*a",
     ];
     let texts = [
         "aé \"b",
@@ -188,6 +219,10 @@ fn prepared_repetitions_are_those_of_each_context() {
         "12 ab,,\"",
         "aab",
         "aaé",
+        "abé\u{301} \u{301}a,",
+        "abb\u{301}",
+        "ab\u{327}b\u{301}x",
+        "\u{327}\u{301}é\u{301}a",
     ];
     let regex = |pattern: &str, tokenizer: &Tokenizer| {
         let node = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
@@ -199,7 +234,7 @@ fn prepared_repetitions_are_those_of_each_context() {
         let masks = CanonicalMasks::new(&keys, given, 64 << 20, TextBegin::Anywhere).unwrap();
         (keys, masks)
     };
-    let tokenizer = Tokenizer::new();
+    let tokenizer = Tokenizer::with_normalizer(nfc);
     for (pattern, text) in patterns.into_iter().zip(texts) {
         let (keys, masks) = regex(pattern, &tokenizer);
         for (at, _) in text.char_indices() {
@@ -211,7 +246,7 @@ fn prepared_repetitions_are_those_of_each_context() {
     let words = tokenizer.vocabulary.len().div_ceil(32);
     let mut served = 0;
     for (pattern, text) in patterns.into_iter().zip(texts) {
-        let (tokenizer, other) = (loaded(&saved), Tokenizer::new());
+        let (tokenizer, other) = (loaded(nfc, &saved), Tokenizer::with_normalizer(nfc));
         let (keys, masks) = regex(pattern, &tokenizer);
         let (own_keys, own_masks) = regex(pattern, &other);
         let (mut here, mut there) = ((masks.start(), NONE), (own_masks.start(), NONE));

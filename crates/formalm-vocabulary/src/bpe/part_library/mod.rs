@@ -21,6 +21,7 @@ use formalm_core::{ByteSet, ForkSafeMutex, Interner};
 use rustc_hash::FxHashMap;
 
 use super::pretokenizer::boundary_automaton::BoundaryState;
+use super::pretokenizer::pretoken_splitter::SplitterState;
 use super::token_set::TokenSet;
 use super::whole_tokens::PretokenState;
 
@@ -33,7 +34,7 @@ const MAX_BYTES: usize = 12 << 20;
 pub struct PartPositionKey {
     /// The name of what the part reads on.
     pub name: u128,
-    /// The state of the splitter. There is no normalizer.
+    /// The state of the splitter. The filter of the normalizer, if any, is in its weakest state.
     pub boundaries: BoundaryState,
 }
 
@@ -52,8 +53,8 @@ pub struct PartTokens {
 pub struct UnsettledTokens {
     /// `true` if they begin a pre-token.
     pub begins: bool,
-    /// The state of the splitter after them.
-    pub boundaries: BoundaryState,
+    /// The state of the splitter after them, in which the filter may be mixed.
+    pub splitter_state: SplitterState,
     /// The state of the pre-token after them.
     pub pretoken: PretokenState,
     /// The tokens; there is at least one.
@@ -186,9 +187,9 @@ impl PartTables {
         if let Some(known) = self.groups.find(&group) {
             return Arc::clone(&self.groups[known]);
         }
-        let UnsettledTokens { begins, boundaries, pretoken, ref tokens } = *group;
+        let UnsettledTokens { begins, splitter_state, pretoken, ref tokens } = *group;
         let tokens = self.share(Arc::clone(tokens));
-        let group = Arc::new(UnsettledTokens { begins, boundaries, pretoken, tokens });
+        let group = Arc::new(UnsettledTokens { begins, splitter_state, pretoken, tokens });
         self.bytes += GROUP_BYTES;
         self.groups.intern(Arc::clone(&group));
         group

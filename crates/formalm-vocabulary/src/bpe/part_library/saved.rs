@@ -14,7 +14,7 @@ use super::{
     GROUP_BYTES, PartLibrary, PartPositionKey, PartTables, PartTokens, UnsettledTokens, list_bytes,
     set_bytes,
 };
-use crate::bpe::pretokenizer::boundary_automaton::BoundaryAutomaton;
+use crate::bpe::pretokenizer::pretoken_splitter::{Splitter, SplitterState};
 use crate::bpe::token_set::TokenSet;
 use crate::bpe::whole_tokens::PretokenState;
 use crate::saved_vocabulary::{ByteReader, write_length, write_numbers};
@@ -27,7 +27,7 @@ const POSITION: usize = 6;
 const FIRST_BYTES: usize = 9;
 
 /// Numbers of a group.
-const GROUP: usize = 4;
+const GROUP: usize = 5;
 
 impl PartLibrary {
     /// Appends the library. Equal libraries are written alike.
@@ -52,9 +52,10 @@ impl PartLibrary {
         }
         let mut group_rows = Vec::with_capacity(GROUP * groups.list.len());
         for group in groups.list {
-            let UnsettledTokens { begins, boundaries, pretoken, tokens } = &**group;
-            let set = sets.number(tokens);
-            group_rows.extend([u32::from(*begins), *boundaries, pretoken.number(), set]);
+            let UnsettledTokens { begins, splitter_state, pretoken, tokens } = &**group;
+            let SplitterState { boundaries, filter } = *splitter_state;
+            let (set, begins) = (sets.number(tokens), u32::from(*begins));
+            group_rows.extend([begins, boundaries, filter.number(), pretoken.number(), set]);
         }
         write_length(out, sets.list.len());
         for set in sets.list {
@@ -81,12 +82,12 @@ impl PartLibrary {
     /// A token or a state does not exist, or the data is truncated.
     pub(in crate::bpe) fn read(
         reader: &mut ByteReader<'_>,
-        boundaries: &BoundaryAutomaton,
+        splitter: &Splitter,
         vocabulary: &Vocabulary,
         wrong: impl Fn() -> Error,
     ) -> Result<PartLibrary, Error> {
         let library = PartLibrary::default();
-        library.tables.lock().read(reader, boundaries, vocabulary, wrong)?;
+        library.tables.lock().read(reader, splitter, vocabulary, wrong)?;
         Ok(library)
     }
 }
@@ -95,7 +96,7 @@ impl PartTables {
     fn read(
         &mut self,
         reader: &mut ByteReader<'_>,
-        boundaries: &BoundaryAutomaton,
+        splitter: &Splitter,
         vocabulary: &Vocabulary,
         wrong: impl Fn() -> Error,
     ) -> Result<(), Error> {
@@ -106,7 +107,7 @@ impl PartTables {
             sets.push(Arc::new(read_set(kind, numbers, vocabulary).ok_or_else(&wrong)?));
         }
         let rows = reader.numbers()?;
-        let groups = rows.chunks(GROUP).map(|row| read_group(row, &sets, boundaries));
+        let groups = rows.chunks(GROUP).map(|row| read_group(row, &sets, splitter));
         let groups = groups.collect::<Option<Vec<_>>>().ok_or_else(&wrong)?;
         let rows = reader.numbers()?;
         for row in rows.chunks(FIRST_BYTES) {
@@ -123,7 +124,7 @@ impl PartTables {
         let rows = reader.numbers()?;
         self.positions.reserve(rows.len() / POSITION);
         for row in rows.chunks(POSITION) {
-            let (key, tokens) = read_position(row, &lists, boundaries).ok_or_else(&wrong)?;
+            let (key, tokens) = read_position(row, &lists, splitter).ok_or_else(&wrong)?;
             self.insert(key, tokens);
         }
         Ok(())
@@ -164,13 +165,16 @@ fn read_set(kind: u8, numbers: Vec<u32>, vocabulary: &Vocabulary) -> Option<Toke
 fn read_group(
     row: &[u32],
     sets: &[Arc<TokenSet>],
-    boundaries: &BoundaryAutomaton,
+    splitter: &Splitter,
 ) -> Option<Arc<UnsettledTokens>> {
-    let &[begins, state, pretoken, set] = row else { return None };
+    let &[begins, boundaries, filter, pretoken, set] = row else { return None };
     let tokens = sets.get(set as usize).filter(|tokens| !tokens.is_empty()).map(Arc::clone)?;
-    let fits = begins <= 1 && boundaries.is_state(state);
-    let (begins, pretoken) = (begins == 1, PretokenState::of_number(pretoken));
-    fits.then(|| Arc::new(UnsettledTokens { begins, boundaries: state, pretoken, tokens }))
+    let splitter_state = splitter.state_of_numbers([boundaries, filter])?;
+    let pretoken = PretokenState::of_number(pretoken);
+    (begins <= 1).then(|| {
+        let begins = begins == 1;
+        Arc::new(UnsettledTokens { begins, splitter_state, pretoken, tokens })
+    })
 }
 
 fn read_list(
@@ -187,9 +191,10 @@ fn read_list(
 fn read_position<'a>(
     row: &[u32],
     lists: &'a [Arc<PartTokens>],
-    boundaries: &BoundaryAutomaton,
+    splitter: &Splitter,
 ) -> Option<(PartPositionKey, &'a Arc<PartTokens>)> {
     let &[.., state, list] = row else { return None };
+    let boundaries = splitter.boundaries();
     if row.len() != POSITION
         || !boundaries.is_state(state)
         || !boundaries.is_between_characters(state)

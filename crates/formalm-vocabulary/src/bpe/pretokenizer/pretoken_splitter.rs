@@ -211,6 +211,19 @@ impl Splitter {
         SplitterState { boundaries, filter }
     }
 
+    /// Returns the state of saved numbers: one of the boundaries, and one of the filter, which may
+    /// be mixed. Returns `None` if there is no such state.
+    pub(in crate::bpe) fn state_of_numbers(
+        &self,
+        [boundaries, filter]: [u32; 2],
+    ) -> Option<SplitterState> {
+        let filter = match self.text_filter() {
+            Some(text) => text.state_of_number(filter)?,
+            None => Some(FilterState::WEAKEST).filter(|weakest| weakest.number() == filter)?,
+        };
+        self.boundaries.is_state(boundaries).then_some(SplitterState { boundaries, filter })
+    }
+
     /// Returns the border characters of the classes that the pre-tokenizer distinguishes.
     pub fn class_borders(&self) -> &[char] {
         self.boundaries.class_borders()
