@@ -35,7 +35,7 @@ impl Tokenizer {
             "\",", "\":", "Ġ\"", "{\"", "\"}", ",\"", ":\"", "},", "},Ġ\"", "\",Ġ\"", "\",\"",
             "\"\"", "\"$", "\"_", "ab", "bc", "abc", "12", "34", "12,", "3,", "Ġa", "Ġ1", "a\"",
             "a\",", "-1", "20", "01", "\\n", "\\u", "ue", "tr", "true", "false", "null", "se",
-            "Ġtrue", "],", "[\"", "ĠĠ", "ĊĠ", "Ã©", "\"Ã©", "a'", "'s",
+            "Ġtrue", "],", "[\"", "ĠĠ", "ĊĠ", "Ã©", "\"Ã©", "a'", "'s", "Ìģ", "ġÌ",
         ];
         let pieces: BTreeSet<String> = pieces.into_iter().map(str::to_owned).collect();
         let file = file(&pieces, false, true, nfc);
@@ -127,7 +127,7 @@ pub(super) fn object(properties: &[(&str, &str)]) -> String {
     )
 }
 
-pub(super) const KINDS: [(&str, &[&str]); 14] = [
+pub(super) const KINDS: [(&str, &[&str]); 15] = [
     (
         r#"{"type": "string"}"#,
         &[r#""""#, r#""abc de""#, r#""a's é\n""#, r#""...""#, r#""12 ab-12""#],
@@ -145,6 +145,10 @@ pub(super) const KINDS: [(&str, &[&str]); 14] = [
     (r#"{"type": "array", "items": {"type": "string"}}"#, &["[]", r#"["a", "abc"]"#]),
     (r#"{"type": "integer", "minimum": 3, "maximum": 120}"#, &["7", "12", "120"]),
     (r#"{"type": "number", "minimum": -1, "exclusiveMaximum": 20}"#, &["-0.12", "12.34", "0"]),
+    (
+        r#"{"type": "string", "pattern": "^(?:\u007f\u0301)*$"}"#,
+        &["\"\u{7f}\u{301}\u{7f}\u{301}\""],
+    ),
 ];
 
 /// Surroundings that differ in one thing each: what follows, its spelling, and the order.

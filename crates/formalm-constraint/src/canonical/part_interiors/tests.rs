@@ -206,6 +206,7 @@ fn check_repetitions(nfc: bool) {
         "[a-c]*[\u{301}\u{300}]",
         "a[b-d\u{327}]*\u{301}x",
         "[\u{301}\u{327}é]*a",
+        "[a\u{a8}]*\u{301}",
     ];
     let texts = [
         "aé \"b",
@@ -223,6 +224,7 @@ fn check_repetitions(nfc: bool) {
         "abb\u{301}",
         "ab\u{327}b\u{301}x",
         "\u{327}\u{301}é\u{301}a",
+        "\u{301}",
     ];
     let regex = |pattern: &str, tokenizer: &Tokenizer| {
         let node = parse(pattern, PatternDialect::Python, PatternFlags::default()).unwrap();
