@@ -33,6 +33,7 @@ __all__ = [
     "__version__",
     "apply_bitmask",
     "best_tokens",
+    "checksum",
     "fill_bitmasks",
     "fill_drafts",
     "generation_step",
@@ -390,7 +391,7 @@ class Encoder:
     def normalizer_digest(self) -> int | None:
         """Digest of the texts that the normalizer leaves unchanged; None if all are."""
     @staticmethod
-    def from_saved(data: bytes, vocabulary: Vocabulary, tokenizer_json: bytes) -> Encoder:
+    def from_saved(data: bytes, vocabulary: Vocabulary, tokenizer_checksum: bytes) -> Encoder:
         """What :meth:`save` wrote, for the same vocabulary and tokenizer."""
     def save(self, vocabulary: Vocabulary, tokenizer_json: bytes) -> bytes:
         """The encoder as bytes, for this tokenizer's file."""
@@ -831,6 +832,9 @@ class Matcher:
         bytes without a token may end inside a character."""
     def pin(self, other: Matcher | None = None) -> None:
         """Keeps the matcher and its forks in one numbering of states: ``other``'s, if given."""
+
+def checksum(data: bytes) -> bytes:
+    """A checksum that detects damage and mix-ups, of 16 bytes."""
 
 def fill_bitmasks(
     matchers: Sequence[Matcher | None],

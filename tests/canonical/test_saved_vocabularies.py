@@ -11,7 +11,7 @@ import pytest
 from tokenizers import Tokenizer, normalizers
 
 from formalm import ArgumentError, Constraint, Regex, Vocabulary, VocabularyError
-from formalm.vocabulary import canonical_tokens
+from formalm.vocabulary import canonical_tokens, saved_vocabulary
 from tests.canonical.small_tokenizers import check_language, sequences, trained
 from tests.canonical.test_trained_tokenizers import PIECES, shuffled, with_fallback
 from tests.canonical.test_unigram import sentence_model
@@ -86,16 +86,74 @@ def test_a_saved_encoder_is_that_of_one_tokenizer_and_whole(tmp_path: Path) -> N
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(VocabularyError, match="damaged"):
         Vocabulary.load(path).encoder()
-    own, file = data[-size:], vocabulary._parts.tokenizer.data
+    own, file = data[-size:], vocabulary._parts.tokenizer.checksum
     other = Vocabulary.from_tokenizer_json(added().to_str())
-    for core, tokenizer in ((other.core, file), (vocabulary.core, b"another")):
+    for core, tokenizer in ((other.core, file), (vocabulary.core, bytes(16))):
         with pytest.raises(VocabularyError, match="another tokenizer"):
             type(vocabulary.encoder()).from_saved(own, core, tokenizer)
-    changed = own.replace(b"formalm encoder\n\x07", b"formalm encoder\n\x09")
+    changed = own.replace(b"formalm encoder\n\x08", b"formalm encoder\n\x09")
     with pytest.raises(VocabularyError, match="format"):
         type(vocabulary.encoder()).from_saved(changed, vocabulary.core, file)
     with pytest.raises(VocabularyError, match="not in a known format"):
         type(vocabulary.encoder()).from_saved(b"", vocabulary.core, file)
+
+
+def _with_header(path: Path, changes: dict[str, object]) -> Path:
+    """Writes the file again with other values in its first line; None removes one."""
+    line, _, body = path.read_bytes().partition(b"\n")
+    header = {**json.loads(line), **changes}
+    header = {name: value for name, value in header.items() if value is not None}
+    changed = path.with_name("changed")
+    changed.write_bytes(json.dumps(header).encode() + b"\n" + body)
+    return changed
+
+
+def test_a_saved_tokenizer_is_unpacked_when_something_is_encoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vocabulary = Vocabulary.from_tokenizer_json(trained(PIECES["gpt2"]).to_str())
+    path = tmp_path / "saved"
+    vocabulary.save(path, canonical=True)
+    unpacked: list[str] = []
+    unpack = saved_vocabulary._unpack
+
+    def noted(data: bytes, name: str) -> bytes:
+        unpacked.append(name)
+        return unpack(data, name)
+
+    monkeypatch.setattr(saved_vocabulary, "_unpack", noted)
+    loaded = Vocabulary.load(path)
+    Constraint(Regex("the"), loaded, tokenization="canonical").matcher().bitmask()
+    facts = 1
+    assert len(unpacked) == facts
+    assert loaded.encode("the") == vocabulary.encode("the")
+    loaded.encode("then")
+    assert len(unpacked) == facts + 1
+    # A file of before.
+    older = Vocabulary.load(_with_header(path, {"checksums": None}))
+    assert older.encode("the") == vocabulary.encode("the")
+    assert older.encoder().encode("the") == vocabulary.encoder().encode("the")
+
+
+def test_a_damaged_tokenizer_is_refused(tmp_path: Path) -> None:
+    vocabulary = Vocabulary.from_tokenizer_json(trained(PIECES["gpt2"]).to_str())
+    path = tmp_path / "saved"
+    vocabulary.save(path, canonical=True)
+    data = path.read_bytes()
+    header = json.loads(data.partition(b"\n")[0])
+    at = data.index(b"\n") + 1 + header["prepared"] + header["tokenizer"] // 2
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    of_text, of_packed = header["checksums"]
+    wrong: list[object] = [["ab", of_packed[:-1] + "g"], [of_text], 12, ["", of_text]]
+    for file in (damaged, *(_with_header(path, {"checksums": one}) for one in wrong)):
+        with pytest.raises(VocabularyError, match="damaged: its tokenizer"):
+            Vocabulary.load(file)
+    another = Vocabulary.load(_with_header(path, {"checksums": [of_packed, of_packed]}))
+    with pytest.raises(VocabularyError, match="another tokenizer"):
+        another.encoder()
+    with pytest.raises(VocabularyError, match="damaged: its tokenizer"):
+        another.encode("the")
 
 
 def normalizing() -> Tokenizer:

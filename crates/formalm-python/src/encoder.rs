@@ -74,11 +74,11 @@ impl Encoder {
         py: Python<'_>,
         data: &[u8],
         vocabulary: &Vocabulary,
-        tokenizer_json: &[u8],
+        tokenizer_checksum: &[u8],
     ) -> PyResult<Encoder> {
         let vocabulary = Arc::clone(&vocabulary.inner);
         let read = || {
-            let encoder = BpeEncoder::from_saved(data, &vocabulary, tokenizer_json)?;
+            let encoder = BpeEncoder::from_saved(data, &vocabulary, tokenizer_checksum)?;
             encoder.untabulated_tokens(vocabulary.without_special_bytes());
             Ok(encoder)
         };

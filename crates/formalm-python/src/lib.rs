@@ -94,7 +94,7 @@ mod _core {
     #[pymodule_export]
     use super::regular_language::{Expression, Grouping};
     #[pymodule_export]
-    use super::vocabulary::Vocabulary;
+    use super::vocabulary::{Vocabulary, checksum};
 
     #[cfg(feature = "test-machines")]
     #[pymodule_export]

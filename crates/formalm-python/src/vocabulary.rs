@@ -196,3 +196,9 @@ impl Vocabulary {
         self.inner.fingerprint().to_owned()
     }
 }
+
+/// A checksum that detects damage and mix-ups.
+#[pyfunction]
+pub(crate) fn checksum<'py>(py: Python<'py>, data: &[u8]) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &py.detach(|| formalm_vocabulary::checksum(data)))
+}

@@ -6,10 +6,10 @@
 use twox_hash::XxHash3_128;
 
 /// Length of a checksum, in bytes.
-pub(crate) const CHECKSUM_BYTES: usize = 16;
+pub const CHECKSUM_BYTES: usize = 16;
 
 /// Returns the checksum of `data`.
-pub(crate) fn checksum(data: &[u8]) -> [u8; CHECKSUM_BYTES] {
+pub fn checksum(data: &[u8]) -> [u8; CHECKSUM_BYTES] {
     XxHash3_128::oneshot(data).to_le_bytes()
 }
 

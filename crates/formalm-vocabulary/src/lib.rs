@@ -25,6 +25,7 @@ mod vocabulary;
 mod wordpiece;
 
 pub use character_class_masks::ClassMasks;
+pub use checksum::{CHECKSUM_BYTES, checksum};
 pub use error::Error;
 pub use flat_trie::{FlatTrie, TrieNode};
 pub use json_string_tokens::{ClosingToken, EndingToken, JsonStringTokens, StringOpening};

@@ -187,8 +187,7 @@ impl<'a> ByteReader<'a> {
     pub(crate) fn numbers(&mut self) -> Result<Vec<u32>, Error> {
         let length = self.length()?.saturating_mul(4);
         let part = self.take(usize::try_from(length).unwrap_or(usize::MAX))?;
-        let number = |bytes: &[u8]| u32::from_le_bytes(std::array::from_fn(|at| bytes[at]));
-        Ok(part.chunks_exact(4).map(number).collect())
+        Ok(part.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
     }
 }
 

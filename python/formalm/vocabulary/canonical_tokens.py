@@ -233,7 +233,7 @@ def _save_checked(tokenizer: Tokenizer, core: _core.Vocabulary) -> bytes:
 def _read_saved(own: bytes, tokenizer: Tokenizer, core: _core.Vocabulary) -> _core.Encoder:
     """Returns a saved encoder. It was verified before it was saved."""
     if not own.startswith(_CHECKED_HEAD):
-        return _core.Encoder.from_saved(own, core, tokenizer.data)
+        return _core.Encoder.from_saved(own, core, tokenizer.checksum)
     digest, payload = own[len(_CHECKED_HEAD) :][:32], own[len(_CHECKED_HEAD) + 32 :]
     if sha256(payload).digest() != digest:
         raise _unusable("is damaged")

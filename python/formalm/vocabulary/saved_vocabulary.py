@@ -3,7 +3,7 @@
 A saved vocabulary is one line of JSON followed by its parts, whose sizes the line states: the
 prepared vocabulary, the encoder (gzipped), other facts (gzipped JSON), and the verified data for
 canonical tokens. Nothing in it is executed. Chat templates are text here and run in a sandbox when
-a chat is encoded.
+a chat is encoded. The encoder is unpacked when something is encoded.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import json
 import os
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from formalm import _core
 from formalm.errors import ArgumentError, LimitError, VocabularyError
 from formalm.vocabulary.chat_template import ChatTemplate
 from formalm.vocabulary.loaded_vocabulary import UNKNOWN, Parts
-from formalm.vocabulary.tokenizer_libraries import JsonTokenizer, restored
+from formalm.vocabulary.tokenizer_libraries import JsonTokenizer, Tokenizer, restored
 
 __all__ = ["read_bytes", "read_saved", "read_tokenizer_json", "write_saved"]
 
@@ -28,6 +29,7 @@ FORMAT = "formalm-vocabulary"
 VERSION = 3
 READABLE = (1, 2, 3)
 MAX_TOKENIZER_BYTES = 1 << 28
+MAX_HEADER_BYTES = 1000
 
 
 def read_tokenizer_json(source: object) -> bytes:
@@ -74,6 +76,7 @@ def write_saved(path: str | os.PathLike[str], parts: Parts, tokenizer: bool) -> 
         "version": VERSION,
         "prepared": len(prepared),
         "tokenizer": len(packed),
+        "checksums": _checksums(encoder, packed),
         "kind": encoder.kind if encoder is not None else None,
         "facts": len(facts_bytes),
         "canonical": len(canonical),
@@ -91,12 +94,17 @@ def write_saved(path: str | os.PathLike[str], parts: Parts, tokenizer: bool) -> 
 def read_saved(path: str | os.PathLike[str]) -> Parts:
     """Reads a file of :func:`write_saved`, of this version or an older one."""
     try:
-        data = read_bytes(Path(path))
+        file = _opened(Path(path))
     except TypeError:
         raise ArgumentError(f"path must be a str or Path, got {path!r:.80}") from None
-    line, newline, body = data.partition(b"\n")
+    with file:
+        return _read(file, path)
+
+
+def _read(file: BinaryIO, path: object) -> Parts:
+    line = file.readline(MAX_HEADER_BYTES)
     try:
-        header = json.loads(line) if newline and len(line) < 1000 else None
+        header = json.loads(line) if line.endswith(b"\n") else None
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
@@ -110,15 +118,48 @@ def read_saved(path: str | os.PathLike[str]) -> Parts:
     header = {"facts": 0, "kind": JsonTokenizer.kind, "canonical": 0, **header}
     names = ("prepared", "tokenizer", "facts", "canonical")
     sizes: list[Any] = [header.get(name) for name in names]
-    if not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) != len(body):
+    left = os.fstat(file.fileno()).st_size - len(line)
+    if not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) != left:
         raise VocabularyError(f"{path} is damaged: its parts do not have the sizes it states")
-    prepared, packed, facts_bytes, canonical = (
-        body[sum(sizes[:at]) : sum(sizes[: at + 1])]  # the parts follow each other
-        for at in range(4)
-    )
-    tokenizer = restored(header["kind"], _unpack(packed, str(path))) if packed else None
+    prepared, packed, facts_bytes, canonical = (file.read(size) for size in sizes)
+    tokenizer = None
+    if packed:
+        tokenizer = restored(header["kind"], _packed(packed, header.get("checksums"), str(path)))
     parts = Parts(_core.Vocabulary.from_saved(prepared), tokenizer, encoder=canonical)
     return _with_facts(parts, _unpack(facts_bytes, str(path)), path) if facts_bytes else parts
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """The description of a tokenizer, gzipped. It is what was written; see :func:`_packed`."""
+
+    packed: bytes
+    checksum: bytes
+    path: str
+
+    def unpack(self) -> bytes:
+        """Returns the description."""
+        text = _unpack(self.packed, self.path)
+        if _core.checksum(text) != self.checksum:
+            raise VocabularyError(f"{self.path} is damaged: its tokenizer is not what was saved")
+        return text
+
+
+def _checksums(encoder: Tokenizer | None, packed: bytes) -> list[str]:
+    return [] if encoder is None else [encoder.checksum.hex(), _core.checksum(packed).hex()]
+
+
+def _packed(packed: bytes, checksums: Any, path: str) -> bytes | _Packed:
+    """Returns a description that is unpacked later, if it is what was written."""
+    if checksums is None:  # an older file
+        return _unpack(packed, path)
+    try:
+        of_text, of_packed = map(bytes.fromhex, checksums)
+    except (TypeError, ValueError):
+        of_text = of_packed = b""
+    if _core.checksum(packed) != of_packed:
+        raise VocabularyError(f"{path} is damaged: its tokenizer is not what was saved")
+    return _Packed(packed, of_text, path)
 
 
 def _with_facts(parts: Parts, facts_bytes: bytes, path: object) -> Parts:
@@ -141,8 +182,13 @@ def _texts(value: Any) -> dict[str, str]:
 
 def read_bytes(path: Path) -> bytes:
     """Returns the content of a file."""
+    with _opened(path) as file:
+        return file.read()
+
+
+def _opened(path: Path) -> BinaryIO:
     try:
-        return path.read_bytes()
+        return path.open("rb")
     except (OSError, ValueError) as error:  # a path with a zero byte is a ValueError
         reason = getattr(error, "strerror", None) or error
         raise VocabularyError(f"cannot read {path}: {reason}") from None

@@ -12,7 +12,7 @@ from typing import Any
 from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
-from formalm.vocabulary.tokenizer_libraries import missing
+from formalm.vocabulary.tokenizer_libraries import Description, PackedDescription, missing
 
 __all__ = ["SentencePieceTokenizer", "read_sentencepiece"]
 
@@ -21,13 +21,13 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 SPACE = "▁"
 
 
-class SentencePieceTokenizer:
+class SentencePieceTokenizer(Description):
     """A model that the sentencepiece package loads on first use."""
 
     kind = "sentencepiece"
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
+    def __init__(self, source: bytes | PackedDescription) -> None:
+        super().__init__(source)
         self._processor: Any = None
 
     def encode(self, text: str) -> list[int]:

@@ -12,20 +12,20 @@ from typing import Any
 from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError
 from formalm.vocabulary.loaded_vocabulary import EndTokens, Parts, ended
-from formalm.vocabulary.tokenizer_libraries import missing
+from formalm.vocabulary.tokenizer_libraries import Description, PackedDescription, missing
 
 __all__ = ["TiktokenTokenizer", "read_tiktoken"]
 
 END_NAME = "<|endoftext|>"
 
 
-class TiktokenTokenizer:
+class TiktokenTokenizer(Description):
     """An ``Encoding``, rebuilt from its pattern, ranks and special tokens on first use."""
 
     kind = "tiktoken"
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
+    def __init__(self, source: bytes | PackedDescription) -> None:
+        super().__init__(source)
         self._encoding: tuple[Any, int] | None = None
 
     @classmethod

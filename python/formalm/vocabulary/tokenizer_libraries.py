@@ -15,9 +15,11 @@ from formalm import _core
 from formalm.errors import ArgumentError, VocabularyError, lone_surrogate
 
 __all__ = [
+    "Description",
     "Encode",
     "FunctionTokenizer",
     "JsonTokenizer",
+    "PackedDescription",
     "Tokenizer",
     "library_answers",
     "restored",
@@ -37,8 +39,45 @@ class Tokenizer(Protocol):
     def data(self) -> bytes:
         """The description; together with ``kind``, all that needs to be saved."""
 
+    @property
+    def checksum(self) -> bytes:
+        """The checksum of the description."""
+
     def encode(self, text: str) -> list[int]:
         """Returns the ids of a text, without recognizing special tokens."""
+
+
+class PackedDescription(Protocol):
+    """A compressed description of a tokenizer."""
+
+    @property
+    def checksum(self) -> bytes:
+        """The checksum of the description."""
+
+    def unpack(self) -> bytes:
+        """Returns the description."""
+
+
+class Description:
+    """What a tokenizer is made from. That of a saved vocabulary is unpacked when it is needed:
+    decoding with a constraint takes none.
+    """
+
+    def __init__(self, source: bytes | PackedDescription) -> None:
+        self._source = source
+
+    @property
+    def data(self) -> bytes:
+        """The description as bytes."""
+        if not isinstance(self._source, bytes):
+            self._source = self._source.unpack()
+        return self._source
+
+    @property
+    def checksum(self) -> bytes:
+        """The checksum of the description."""
+        source = self._source
+        return _core.checksum(source) if isinstance(source, bytes) else source.checksum
 
 
 class FunctionTokenizer:
@@ -46,6 +85,7 @@ class FunctionTokenizer:
 
     kind = ""
     data = b""
+    checksum = b""
 
     def __init__(self, function: Encode) -> None:
         if not callable(function):
@@ -64,13 +104,13 @@ class FunctionTokenizer:
             ) from None
 
 
-class JsonTokenizer:
+class JsonTokenizer(Description):
     """A ``tokenizer.json``, loaded by the ``tokenizers`` package on first use."""
 
     kind = "tokenizer.json"
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
+    def __init__(self, source: bytes | PackedDescription) -> None:
+        super().__init__(source)
         self._text: _Library | None = None
         self._marked: _Library | None = None
         self._plain: dict[frozenset[str], _Library] = {}
@@ -152,18 +192,18 @@ def _probing_map() -> bytes:
     return struct.pack(f"<{len(units) + 1}I", 4 * len(units), *units) + b"x\0"
 
 
-def restored(kind: str, data: bytes) -> Tokenizer:
+def restored(kind: str, source: bytes | PackedDescription) -> Tokenizer:
     """Returns a tokenizer from its saved kind and description."""
     if kind == JsonTokenizer.kind:
-        return JsonTokenizer(data)
+        return JsonTokenizer(source)
     if kind == "tiktoken":
         from formalm.vocabulary.tiktoken import TiktokenTokenizer
 
-        return TiktokenTokenizer(data)
+        return TiktokenTokenizer(source)
     if kind == "sentencepiece":
         from formalm.vocabulary.sentencepiece import SentencePieceTokenizer
 
-        return SentencePieceTokenizer(data)
+        return SentencePieceTokenizer(source)
     raise VocabularyError(
         f"it encodes with {kind!r}, which this version does not know", hint="upgrade formalm"
     )

@@ -75,7 +75,7 @@ impl BpeEncoder {
     pub fn from_saved(
         data: &[u8],
         vocabulary: &Vocabulary,
-        tokenizer: &[u8],
+        tokenizer_checksum: &[u8],
     ) -> Result<BpeEncoder, Error> {
         let rest =
             data.strip_prefix(FILE_LABEL).ok_or_else(|| again("is not in a known format"))?;
@@ -92,7 +92,7 @@ impl BpeEncoder {
         if reader.0.len() as u64 != length || checksum(reader.0) != expected {
             return Err(again("is damaged"));
         }
-        if reader.text()? != vocabulary.fingerprint() || reader.bytes()? != checksum(tokenizer) {
+        if reader.text()? != vocabulary.fingerprint() || reader.bytes()? != tokenizer_checksum {
             return Err(again("belongs to another tokenizer"));
         }
         let adjacency = read_adjacency(&mut reader, vocabulary)?;
@@ -479,12 +479,13 @@ mod tests {
     fn a_saved_encoder_reads_back_equal() {
         let (vocabulary, encoder) = made();
         let saved = encoder.save(&vocabulary, b"name");
-        let read = BpeEncoder::from_saved(&saved, &vocabulary, b"name").expect("what was saved");
+        let read = BpeEncoder::from_saved(&saved, &vocabulary, &checksum(b"name"))
+            .expect("what was saved");
         assert_eq!(answers(&read), answers(&encoder));
         assert_eq!(read.parts.len(), 2);
         assert_eq!(read.save(&vocabulary, b"name"), saved);
         let message = |data: &[u8], name: &[u8]| {
-            BpeEncoder::from_saved(data, &vocabulary, name).expect_err("wrong").message
+            BpeEncoder::from_saved(data, &vocabulary, &checksum(name)).expect_err("wrong").message
         };
         assert!(message(&saved, b"other").contains("another tokenizer"));
         for at in (0..saved.len()).step_by(97) {
@@ -509,7 +510,7 @@ mod tests {
                 damaged[start..start + CHECKSUM_BYTES].copy_from_slice(&true_checksum);
                 // Some changes yield other valid tokenizers. None may panic, hang or allocate much
                 // memory.
-                match BpeEncoder::from_saved(&damaged, &vocabulary, b"name") {
+                match BpeEncoder::from_saved(&damaged, &vocabulary, &checksum(b"name")) {
                     Ok(encoder) => {
                         answers(&encoder);
                         read += 1;

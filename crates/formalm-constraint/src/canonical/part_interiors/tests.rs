@@ -9,7 +9,7 @@ use formalm_core::LazyDfa;
 use formalm_machines::{RegularMaskClasses, StateClasses};
 use formalm_regex::{PatternDialect, PatternFlags, parse};
 use formalm_schema::JsonSchemaOptions;
-use formalm_vocabulary::bpe::BpeEncoder;
+use formalm_vocabulary::{bpe::BpeEncoder, checksum};
 
 use super::super::part_tests::{
     KINDS, Schema, Tokenizer, accepts, layout, object, surroundings, written,
@@ -45,7 +45,7 @@ fn prepared(nfc: bool, kinds: &[usize], options: JsonSchemaOptions) -> Vec<u8> {
 /// Returns a tokenizer as another process loads it.
 fn loaded(nfc: bool, saved: &[u8]) -> Tokenizer {
     let Tokenizer { vocabulary, .. } = Tokenizer::with_normalizer(nfc);
-    let encoder = BpeEncoder::from_saved(saved, &vocabulary, NAME).unwrap();
+    let encoder = BpeEncoder::from_saved(saved, &vocabulary, &checksum(NAME)).unwrap();
     Tokenizer { vocabulary, encoder: Arc::new(encoder) }
 }
 
