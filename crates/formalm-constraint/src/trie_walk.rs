@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use formalm_core::{
-    ByteSet, ClassCover, Error, ForkSafeMutex, Machine, MaskClassId, StateId,
+    ByteSet, Error, ForkSafeMutex, Machine, MaskClassId, StateId, WideParts,
     deadline::check_deadline,
 };
 use formalm_machines::{AcceptingMaskAutomaton, CharRepetition, MaskAutomaton, ValueEnd};
@@ -18,11 +18,14 @@ pub(crate) const DEADLINE_CHECK_MASK: u32 = 63;
 /// those of further classes. Chosen, not measured.
 const MAX_FEW_BYTES: usize = 32;
 
+/// The least byte that begins a character beyond ASCII.
+const FIRST_LEAD_BYTE: u8 = 0xC2;
+
 /// The characters over which a mask class loops.
 #[derive(Clone, Copy, Debug, Default)]
 struct SelfLoops {
     ascii: u128,
-    wide: bool,
+    wide: WideParts,
 }
 
 /// The lists of a walk. They are kept for the next one on the thread, because most walks are so
@@ -49,6 +52,8 @@ pub(crate) struct TrieWalk<'a, K> {
     /// The walk below the last node entered asks for possible bytes.
     asks_bytes: bool,
     loops: FxHashMap<MaskClassId, SelfLoops>,
+    /// The class whose loops were asked for last.
+    last_loops: Option<(MaskClassId, SelfLoops)>,
     stack: Vec<MaskClassId>,
     /// Per stack entry, the bytes that may follow, if they are few.
     few: Vec<Option<ByteSet>>,
@@ -83,6 +88,7 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
             knows_bytes,
             asks_bytes: knows_bytes,
             loops,
+            last_loops: None,
             stack,
             few,
             path,
@@ -260,6 +266,14 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
                 check_deadline()?;
             }
             let before = self.stack[depth - 1];
+            if here.byte() >= FIRST_LEAD_BYTE
+                && here.end() > at + 1
+                && self.loops_on_all_from(before, at)
+            {
+                emit(trie.tokens_below(at));
+                at = here.end();
+                continue;
+            }
             let Some(next) = self.keys.step(before, here.byte())? else {
                 at = here.end();
                 continue;
@@ -275,7 +289,8 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
                 at = here.end();
                 continue;
             };
-            let may_skip = here.end() > at + 1 && (next == before || self.knows_loops(next));
+            let may_skip = here.end() > at + 1
+                && (next == before || self.knew_loops(next) || self.knows_loops(next));
             if may_skip && self.skips(next, at)? {
                 emit(trie.tokens_at(at));
                 emit(trie.tokens_below(at));
@@ -314,8 +329,24 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
             return Ok(false);
         }
         let below = self.trie.signature(node);
-        let asks = below.is_within(!0, false);
+        let asks = below.is_within(!0, WideParts::default());
         Ok(asks && self.keys.accepts_any_of(key, below.ascii(), self.trie.height(node))?)
+    }
+
+    /// Returns `true` if the loops of a class were asked for last.
+    #[inline]
+    fn knew_loops(&self, key: MaskClassId) -> bool {
+        self.last_loops.is_some_and(|(known, _)| known == key)
+    }
+
+    /// Returns `true` if a class, whose loops were asked for last, loops over all characters that
+    /// begin with the byte of a node and over everything that follows them.
+    #[inline]
+    fn loops_on_all_from(&self, key: MaskClassId, node: u32) -> bool {
+        self.exits.is_none()
+            && self.last_loops.is_some_and(|(known, loops)| {
+                known == key && self.trie.signature(node).is_within(loops.ascii, loops.wide)
+            })
     }
 
     /// Returns `true` if the loops of a class are known, for machines with expensive steps.
@@ -325,14 +356,18 @@ impl<'a, K: MaskAutomaton> TrieWalk<'a, K> {
 
     /// Returns `true` if the class loops over everything below a node.
     fn skips(&mut self, key: MaskClassId, node: u32) -> Result<bool, Error> {
-        let loops = match self.loops.get(&key) {
-            Some(&loops) => loops,
-            None => {
-                let loops = self_loops(self.keys, key)?;
-                self.loops.insert(key, loops);
-                loops
-            }
+        let loops = match self.last_loops {
+            Some((known, loops)) if known == key => loops,
+            _ => match self.loops.get(&key) {
+                Some(&loops) => loops,
+                None => {
+                    let loops = self_loops(self.keys, key)?;
+                    self.loops.insert(key, loops);
+                    loops
+                }
+            },
         };
+        self.last_loops = Some((key, loops));
         Ok(self.trie.signature(node).is_within(loops.ascii, loops.wide))
     }
 }
@@ -492,12 +527,11 @@ impl NodeSelections {
 fn self_loops<K: MaskAutomaton>(keys: &K, key: MaskClassId) -> Result<SelfLoops, Error> {
     let repetition = keys.char_repetition(key)?;
     let repetition = repetition.filter(|one| one.min == 0 && one.max.is_none());
-    let wide = repetition.as_ref().is_some_and(|one| one.wide == [ClassCover::Full; 4]);
-    if let Some(CharRepetition { ascii, .. }) = repetition {
-        return Ok(SelfLoops { ascii, wide });
+    if let Some(CharRepetition { ascii, wide, .. }) = repetition {
+        return Ok(SelfLoops { ascii, wide: WideParts::full(wide) });
     }
     let few = if K::KNOWS_POSSIBLE_BYTES { keys.possible_bytes(key)? } else { None };
-    let mut loops = SelfLoops::default();
+    let mut loops = SelfLoops { ascii: 0, wide: keys.wide_loops(key)? };
     for byte in (0..128u8).filter(|&byte| few.is_none_or(|few| few.contains(byte))) {
         if keys.step(key, byte)? == Some(key) {
             loops.ascii |= 1 << byte;
@@ -622,7 +656,7 @@ pub(crate) fn tokens(
                     *loops.entry(next.number()).or_insert(found)
                 }
             };
-            if trie.signature(at).is_within(loops, false) {
+            if trie.signature(at).is_within(loops, WideParts::default()) {
                 emit(next, trie.tokens_below(at));
                 at = here.end();
                 continue;

@@ -22,16 +22,69 @@ pub enum ClassCover {
 /// Number of parts into which the non-ASCII characters are divided, see [`wide_parts`].
 pub const WIDE_PARTS: usize = 4;
 
+/// The non-ASCII parts that some characters are in, one bit each in the order of [`wide_parts`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct WideParts(u8);
+
+impl WideParts {
+    /// All parts.
+    pub const ALL: WideParts = WideParts((1 << WIDE_PARTS) - 1);
+
+    /// Returns the parts that a cover has whole.
+    pub fn full(cover: [ClassCover; WIDE_PARTS]) -> WideParts {
+        let full = cover.iter().enumerate().filter(|(_, part)| **part == ClassCover::Full);
+        WideParts(full.fold(0, |bits, (at, _)| bits | 1 << at))
+    }
+
+    /// Returns the parts of which a cover has any character.
+    pub fn touched(cover: [ClassCover; WIDE_PARTS]) -> WideParts {
+        let touched = cover.iter().enumerate().filter(|(_, part)| **part != ClassCover::None);
+        WideParts(touched.fold(0, |bits, (at, _)| bits | 1 << at))
+    }
+
+    /// Returns one part, by its index.
+    pub fn one(part: usize) -> WideParts {
+        WideParts(1 << part & WideParts::ALL.0)
+    }
+
+    /// Returns the parts in either set.
+    pub fn union(self, other: WideParts) -> WideParts {
+        WideParts(self.0 | other.0)
+    }
+
+    /// Returns the parts in both sets.
+    pub fn intersection(self, other: WideParts) -> WideParts {
+        WideParts(self.0 & other.0)
+    }
+
+    /// Returns the parts that are not in another set.
+    pub fn without(self, other: WideParts) -> WideParts {
+        WideParts(self.0 & !other.0)
+    }
+
+    /// Returns `true` if all parts are in another set.
+    #[inline]
+    pub fn is_within(self, other: WideParts) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// Returns `true` if there is no part.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
 /// Returns the non-ASCII characters in four disjoint parts: letters and numbers without decimal
-/// digits; decimal digits; whitespace; everything else. Common classes cover all or nothing of
-/// each.
+/// digits; decimal digits; whitespace, with the byte order mark, which is some in ECMAScript;
+/// everything else. Common classes cover all or nothing of nearly each.
 pub fn wide_parts() -> &'static [CharSet; WIDE_PARTS] {
     static PARTS: SetOnce<[CharSet; WIDE_PARTS]> = SetOnce::new();
     PARTS.get_or_init(|| {
         let wide = CharSet { ranges: [('\u{80}', char::MAX)].into() };
         let digits = property(r"\p{Nd}").intersection(&wide);
         let words = property(r"[\p{L}\p{N}]").intersection(&wide).difference(&digits);
-        let blanks = property(r"\s").intersection(&wide).difference(&words);
+        let blanks = property(r"[\s\u{feff}]").intersection(&wide).difference(&words);
         let named = words.union(&digits).union(&blanks);
         let others = wide.difference(&named);
         [words, digits, blanks, others]

@@ -14,7 +14,7 @@ mod state_ids;
 pub use all_non_ascii_check::reads_all_non_ascii;
 pub use byte_set::ByteSet;
 pub use char_partition::{CharPartition, Utf8Step, char_len};
-pub use charset::{CharSet, ClassCover, WIDE_PARTS, wide_parts};
+pub use charset::{CharSet, ClassCover, WIDE_PARTS, WideParts, wide_parts};
 pub use error::{CallbackError, Error, Resource, SourceSpan, check_limit};
 pub use interner::{CompactMap, Interner, ListInterner, RETAINED_CAPACITY, sorted_union};
 pub use machine::{

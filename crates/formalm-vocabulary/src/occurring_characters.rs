@@ -73,6 +73,11 @@ fn basic_plane_atoms() -> &'static [u8] {
     })
 }
 
+/// Returns the index of the part that a character beyond ASCII is in.
+pub(crate) fn wide_part(character: char) -> usize {
+    usize::from(atom_beyond_ascii(character)) - FIRST_WIDE_ATOM
+}
+
 fn atom_beyond_ascii(character: char) -> u8 {
     match basic_plane_atoms().get(character as usize) {
         Some(&atom) => atom,

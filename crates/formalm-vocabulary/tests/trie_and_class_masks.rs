@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use formalm_core::{ByteSet, CharSet, ClassCover};
+use formalm_core::{ByteSet, CharSet, ClassCover, WIDE_PARTS, WideParts, wide_parts};
 use formalm_vocabulary::{CharProfile, ClassExits, ProfileFilter, Vocabulary};
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -199,11 +199,30 @@ proptest! {
                 let occurs = below.concat().iter().any(|&here| here == byte || here >= 0x80 && byte >= 0x80);
                 prop_assert_eq!(signature.has_any_of(one), occurs);
             }
-            let clean = below.iter().all(|rest| std::str::from_utf8(rest).is_ok());
-            prop_assert!(signature.unclean() || clean);
-            // Inside a character the signature may be weaker; at a boundary it is exact.
-            if std::str::from_utf8(path).is_ok() {
+            // After the first byte of a longer character, what counts are the characters from it on.
+            let lead = path.len() - 1;
+            let may_lead = (0xC2..=0xF4).contains(&path[lead]);
+            let is_lead = may_lead && std::str::from_utf8(&path[..lead]).is_ok();
+            let from = if is_lead { lead } else { path.len() };
+            let has_path = |bytes: &[u8]| if is_lead { bytes.len() > lead } else { bytes.len() > path.len() };
+            let rests: Vec<Option<&str>> = tokens
+                .iter()
+                .filter(|(_, bytes)| bytes.starts_with(path) && has_path(bytes))
+                .map(|(_, bytes)| std::str::from_utf8(&bytes[from..]).ok())
+                .collect();
+            let clean = rests.iter().all(Option::is_some);
+            let has_below = trie.nodes()[at].end() as usize > at + 1;
+            prop_assert!(signature.unclean() || clean || !has_below || may_lead && !is_lead);
+            // Further inside a character the signature may be weaker; elsewhere it is exact.
+            if has_below && (is_lead || std::str::from_utf8(path).is_ok()) {
                 prop_assert_eq!(signature.unclean(), !clean);
+                let chars: BTreeSet<char> = rests.iter().flatten().flat_map(|rest| rest.chars()).collect();
+                for part in 0..WIDE_PARTS {
+                    let is_within = |one: char| one.is_ascii() || wide_parts()[part].contains(one);
+                    let expected = clean && chars.iter().all(|&one| is_within(one));
+                    prop_assert_eq!(signature.is_within(!0, WideParts::one(part)), expected);
+                }
+                prop_assert_eq!(signature.is_within(signature.ascii(), WideParts::ALL), clean);
             }
         }
     }

@@ -21,7 +21,7 @@ use std::sync::{Arc, MutexGuard};
 
 use formalm_core::{
     AppendVec, ByteSet, CharSet, ClassCover, Error, ForkSafeMutex, LazyDfa, MemoryBytes, Renewal,
-    Resource, StateId, WIDE_PARTS, check_limit,
+    Resource, StateId, WIDE_PARTS, WideParts, check_limit,
 };
 use rustc_hash::FxHashMap;
 
@@ -30,6 +30,9 @@ use crate::automaton::{Automaton, AutomatonCore};
 use crate::terms::byte_equivalence::ByteSpan;
 use crate::terms::dawg::CharClassCover;
 use crate::terms::{EMPTY, EPSILON, TermArena, TermId, TermNode, UNBOUNDED};
+
+/// Number of terms that are visited to find what a text begins with. Chosen, not measured.
+const MAX_VISITED_TERMS: usize = 64;
 
 /// Slots that a class has in the table of live bytes: eight for the bytes, one for what is known of
 /// them, and three that keep the next ones in groups of four.
@@ -257,6 +260,27 @@ impl BoundedQuotient {
         Ok(Some(ClassLoop { ascii, exit: Some(class), ..whole }))
     }
 
+    /// Returns the parts of the non-ASCII characters of which every character leads from a class to
+    /// itself: those that each of its alternatives repeats, and that nothing after the repetition
+    /// begins with. Others may, too.
+    pub fn wide_loops(&self, class: StateId) -> WideParts {
+        if !self.is_pure || !self.automaton.is_utf8() {
+            return WideParts::default();
+        }
+        let term = self.term(class);
+        let terms = &self.automaton.lock().deriver.terms;
+        if !self.automaton.is_pure() && !terms.is_utf8(term) {
+            return WideParts::default();
+        }
+        let mut visits = MAX_VISITED_TERMS;
+        let alternatives = match terms.get(term) {
+            TermNode::Alt(list) => &list[..],
+            _ => &[term],
+        };
+        let repeated = alternatives.iter().map(|&one| repeated_wide_parts(terms, one, &mut visits));
+        repeated.fold(WideParts::ALL, WideParts::intersection)
+    }
+
     /// Returns a number of characters, any so many of which may follow if all are of an ASCII set:
     /// [`u32::MAX`] if any number may. It may be lower than the largest such number.
     pub fn reads_any_of(&self, class: StateId, characters: u128) -> u32 {
@@ -403,6 +427,45 @@ impl BoundedQuotient {
         check_limit(Resource::States, tables.index.len() as u64 + 1, limits.states)?;
         check_limit(Resource::Bytes, core.deriver.memory_bytes() as u64, limits.bytes)?;
         Ok(tables.index.add(normal))
+    }
+}
+
+/// Returns parts of the non-ASCII characters that a term repeats and that nothing after the
+/// repetition begins with.
+fn repeated_wide_parts(terms: &TermArena, id: TermId, visits: &mut usize) -> WideParts {
+    let (head, tail) = terms.head_and_tail(id);
+    let Some((body, 0, UNBOUNDED)) = terms.repetition(head) else { return WideParts::default() };
+    let TermNode::Dawg(dag) = terms.get(body) else { return WideParts::default() };
+    let Some(cover) = terms.dawgs.class_cover(*dag) else { return WideParts::default() };
+    WideParts::full(cover.wide).without(first_wide_parts(terms, tail, visits))
+}
+
+/// Returns parts of the non-ASCII characters, outside of which the strings of a term begin with none.
+fn first_wide_parts(terms: &TermArena, id: TermId, visits: &mut usize) -> WideParts {
+    let properties = terms.properties(id);
+    if properties.pure && !properties.alphabet.wide {
+        return WideParts::default();
+    }
+    let Some(left) = visits.checked_sub(1) else { return WideParts::ALL };
+    *visits = left;
+    match terms.get(id) {
+        TermNode::Dawg(dag) => {
+            let cover = terms.dawgs.class_cover(*dag);
+            cover.map_or(WideParts::ALL, |cover| WideParts::touched(cover.wide))
+        }
+        &TermNode::Cat(head, tail) => {
+            let first = first_wide_parts(terms, head, visits);
+            match terms.properties(head).nullable {
+                true => first.union(first_wide_parts(terms, tail, visits)),
+                false => first,
+            }
+        }
+        TermNode::Alt(list) => {
+            let parts = list.iter().map(|&one| first_wide_parts(terms, one, visits));
+            parts.fold(WideParts::default(), WideParts::union)
+        }
+        &TermNode::Repeat { body, .. } => first_wide_parts(terms, body, visits),
+        _ => WideParts::ALL,
     }
 }
 

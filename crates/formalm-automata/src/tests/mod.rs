@@ -2,6 +2,7 @@
 
 mod pattern_testdata;
 mod rust_dialect;
+mod wide_loops;
 
 use formalm_core::{Error, LazyDfa};
 use formalm_regex::{PatternDialect, PatternFlags, parse, reference_matcher};

@@ -1,6 +1,6 @@
 //! Bytes over which the lexer loops, as inside a string or a name.
 
-use formalm_core::{Error, reads_all_non_ascii};
+use formalm_core::{Error, WideParts, reads_all_non_ascii};
 use formalm_machines::{LexerStateId, LexicalMachine};
 use formalm_vocabulary::TokenTrie;
 use rustc_hash::FxHashMap;
@@ -54,7 +54,8 @@ impl SelfLoops {
             }
         }
         let loops = self.loops(lexemes, lexer_state)?;
-        Ok(signature.is_within(loops.ascii, loops.wide))
+        let wide = if loops.wide { WideParts::ALL } else { WideParts::default() };
+        Ok(signature.is_within(loops.ascii, wide))
     }
 
     fn loops(

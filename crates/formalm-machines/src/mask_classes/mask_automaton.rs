@@ -2,7 +2,9 @@
 //! most steps.
 
 use formalm_automata::{ClassLoop, LeadingWords};
-use formalm_core::{ByteSet, CharSet, ClassCover, Error, MaskClassId, StateId, WIDE_PARTS};
+use formalm_core::{
+    ByteSet, CharSet, ClassCover, Error, MaskClassId, StateId, WIDE_PARTS, WideParts,
+};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
 
 use crate::LexicalMachine;
@@ -55,6 +57,16 @@ pub trait ClassAutomaton {
     /// [`Error::Limit`].
     fn char_repetition(&self, _class: MaskClassId) -> Result<Option<CharRepetition>, Error> {
         Ok(None)
+    }
+
+    /// Returns parts of the non-ASCII characters of which every character leads from the class to
+    /// itself, as far as that is known without reading.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    fn wide_loops(&self, _class: MaskClassId) -> Result<WideParts, Error> {
+        Ok(WideParts::default())
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use formalm_automata::{Automaton, BoundedQuotient, LeadingWords};
-use formalm_core::{ByteSet, Error, MaskClassId, StateId};
+use formalm_core::{ByteSet, Error, MaskClassId, StateId, WideParts};
 
 use crate::{
     ApproximateClasses, CharRepetition, ClassAutomaton, ClassRenewal, ClassVisitor, MaskShortcuts,
@@ -93,6 +93,10 @@ impl ClassAutomaton for RegularMaskClasses {
 
     fn char_repetition(&self, class: MaskClassId) -> Result<Option<CharRepetition>, Error> {
         Ok(self.0.char_repetition(quotient_state(class))?.map(CharRepetition::from))
+    }
+
+    fn wide_loops(&self, class: MaskClassId) -> Result<WideParts, Error> {
+        Ok(self.0.wide_loops(quotient_state(class)))
     }
 }
 

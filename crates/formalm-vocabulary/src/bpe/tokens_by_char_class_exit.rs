@@ -10,7 +10,7 @@
 //! others leave the class somewhere. All that leave it with the same bytes lead to the same state,
 //! from which a walk reads the rest.
 
-use formalm_core::CompactMap;
+use formalm_core::{CompactMap, WideParts};
 
 use super::token_set::{MIN_BITMASK_SIZE, TokenSet, set_bit};
 use super::token_transitions::TokenTransitions;
@@ -60,6 +60,7 @@ impl ExitTargets {
         let mut groups = ExitGroups::default();
         let mut within = Vec::new();
         let nodes = trie.nodes();
+        let wide_parts = if wide { WideParts::ALL } else { WideParts::default() };
         let mut stack = vec![PartialSequence::default()];
         let mut at = 0;
         while at < nodes.len() {
@@ -83,7 +84,7 @@ impl ExitTargets {
                 }
             } else {
                 within.extend_from_slice(trie.tokens_at(node));
-                if trie.signature(node).is_within(ascii, wide) {
+                if trie.signature(node).is_within(ascii, wide_parts) {
                     within.extend_from_slice(trie.tokens_below(node));
                     at = here.end() as usize;
                     continue;
