@@ -38,8 +38,8 @@ pub use language_expression::{Expression, LEXEME_END};
 pub use regex_source_recognizer::RegexSourceRecognizer;
 pub use terms::custom_language::{
     CharRecognizer, CompletionLengths, ExcludedStrings, GrowingStates, LanguageBound,
-    MemberLengths, RecognizerAlphabet, RepresentativeState, SharedRepresentative,
-    SimpleCompletions, StateRepresentatives, TransientState,
+    MemberLengths, RecognizerAlphabet, RefusedLengths, RepresentativeLanguage, RepresentativeState,
+    SharedRepresentative, SimpleCompletions, StateRepresentatives, TransientState,
 };
 pub use transduce::{EditOperations, EditRules, EditScript};
 

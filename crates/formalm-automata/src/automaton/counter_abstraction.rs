@@ -7,6 +7,10 @@
 //! holds for A ∧ Σ{m,n} if n ≥ n′ + d + k - 1 and n ≥ m + k - 1: some completion has m or more
 //! characters with what was read, and at most n. Here A has members that A ∧ Σ{m,n} lacks.
 //!
+//! It suffices that some completion of whatever these strings lead to can be extended, or that all
+//! completions are long enough ([`CounterAbstraction::longer_completions`]): between the parts of an
+//! e-mail address, say, the name of the user or the host may grow.
+//!
 //! "This pattern, and at most 300 characters" has one state for each number of characters left. As
 //! long as that number is large, no short string can exhaust it, so the counter can be dropped. Counted
 //! repetitions inside A behave alike: within few characters (\S+\s+){0,30} is a star.
@@ -14,10 +18,10 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use formalm_core::{Error, StateId};
+use formalm_core::{Error, StateId, memory_bytes};
 use rustc_hash::FxHashMap;
 
-use crate::automaton::Automaton;
+use crate::automaton::{Automaton, AutomatonCore};
 use crate::terms::custom_language::{
     CharRecognizer, CompletionLengths, RepresentativeState, TransientState,
 };
@@ -74,9 +78,9 @@ impl Automaton {
     pub fn without_counter(&self, state: StateId) -> Result<Option<Saturated<StateId>>, Error> {
         let core = &mut self.lock();
         let term = self.term(core, state);
-        let Some(found) = CounterAbstraction::without_counter(&mut core.deriver.terms, term) else {
-            return Ok(None);
-        };
+        let AutomatonCore { deriver, counters, .. } = &mut **core;
+        let mut removal = CounterAbstraction { terms: &mut deriver.terms, tables: counters };
+        let Some(found) = removal.without_counter(term) else { return Ok(None) };
         let state = StateId::from_number(self.intern(core, found.state)?);
         let Saturated { exact_chars, max_chars, has_same_members, .. } = found;
         Ok(Some(Saturated { state, exact_chars, max_chars, has_same_members }))
@@ -140,16 +144,20 @@ fn representative(
         let room = |bound: u32| most.checked_sub(bound);
         let all = room(max_chars);
         let room = match simple {
-            Some(simple) if all.is_none_or(|all| all < found.max_chars.min(MANY_CHARS)) => {
+            Some(simple)
+                if found.excluded.or(simple.except) == found.excluded
+                    || all.is_none_or(|all| all < found.max_chars.min(MANY_CHARS)) =>
+            {
                 found.excluded = found.excluded.or(simple.except);
                 room(simple.max_chars)?
             }
             _ => all?,
         };
         found.max_chars = found.max_chars.min(room);
+        found.refused.max_chars = found.refused.max_chars.min(most);
     }
-    let term = terms.intern(TermNode::Custom(at.with_state(found.state)));
-    let mut to_term = |_| Ok::<_, Infallible>(term);
+    let mut to_term =
+        |state| Ok::<_, Infallible>(terms.intern(TermNode::Custom(at.with_state(state))));
     let Ok(found) = found.with_state(&mut to_term);
     Some((given, found))
 }
@@ -167,18 +175,39 @@ fn without_char_counts(terms: &TermArena, term: TermId) -> (TermId, Option<(u32,
     }
 }
 
+/// What is known of the counters in an automaton's terms. Terms are graphs with shared parts, and
+/// states have most parts in common.
+#[derive(Debug, Default)]
+pub(super) struct CounterTables {
+    /// Terms without the large maxima of their repetitions, and how many characters are sure not
+    /// to reach these.
+    unbounded: FxHashMap<TermId, (TermId, u64)>,
+    /// Lower bounds on the characters of terms' strings.
+    min_chars: FxHashMap<TermId, u64>,
+    /// Lengths of the longest words of acyclic automata.
+    longest_words: FxHashMap<DawgId, u64>,
+    /// Members that can be extended, see [`CounterAbstraction::extension`].
+    extensions: FxHashMap<TermId, Option<Extension>>,
+    /// Completions of some length, see [`CounterAbstraction::longer_completions`].
+    longer: FxHashMap<(TermId, u32), Option<Extension>>,
+}
+
+memory_bytes!(CounterTables { unbounded, min_chars, longest_words, extensions, longer });
+
+/// Bounds on the bytes of a string that can be extended again and again, and on the characters of
+/// each extension, of which there is at least one.
+type Extension = (u64, u64);
+
 /// The removal of counters from terms.
 struct CounterAbstraction<'a> {
     terms: &'a mut TermArena,
-    /// Lengths of the longest words of acyclic automata, where known.
-    longest_words: FxHashMap<DawgId, u64>,
+    tables: &'a mut CounterTables,
 }
 
 impl CounterAbstraction<'_> {
-    fn without_counter(terms: &mut TermArena, term: TermId) -> Option<Saturated<TermId>> {
-        let mut removal = CounterAbstraction { terms, longest_words: FxHashMap::default() };
-        let TermNode::And(list) = removal.terms.get(term) else {
-            let (state, same) = removal.unbound_repetitions(term);
+    fn without_counter(&mut self, term: TermId) -> Option<Saturated<TermId>> {
+        let TermNode::And(list) = self.terms.get(term) else {
+            let (state, same) = self.unbound_repetitions(term);
             return (state != term).then_some(Saturated {
                 state,
                 exact_chars: same,
@@ -187,7 +216,7 @@ impl CounterAbstraction<'_> {
             });
         };
         let list = list.clone();
-        let terms = &*removal.terms;
+        let terms = &*self.terms;
         let (mut counted, mut least, mut most) = (false, 0, UNBOUNDED);
         let mut kept = Vec::new();
         for &id in list.iter() {
@@ -206,15 +235,15 @@ impl CounterAbstraction<'_> {
             // Every member is long enough.
             least = 0;
         }
-        let slack = match least {
-            0 => 0,
-            _ => u64::from(terms.properties(other).appendable_chars?.get()) - 1,
+        let (far, step) = match least {
+            0 => (self.max_completion_bytes(other)?, 1),
+            _ => self.longer_completions(other, least)?,
         };
+        let slack = step - 1;
         let max_chars = if most == UNBOUNDED { u64::MAX } else { u64::from(most) };
         if u64::from(least) + slack > max_chars {
             return None;
         }
-        let far = removal.max_completion_bytes(other)?;
         Some(Saturated {
             state: other,
             exact_chars: max_chars.checked_sub(far)?.checked_sub(slack)?,
@@ -229,6 +258,21 @@ impl CounterAbstraction<'_> {
         if !self.terms.properties(id).pure {
             return (id, u64::MAX);
         }
+        if let Some(&known) = self.tables.unbounded.get(&id) {
+            return known;
+        }
+        let found = self.unbound_parts(id);
+        if matches!(
+            self.terms.get(id),
+            TermNode::Cat(..) | TermNode::Alt(_) | TermNode::Repeat { .. }
+        ) {
+            self.tables.unbounded.insert(id, found);
+        }
+        found
+    }
+
+    /// As [`CounterAbstraction::unbound_repetitions`], which remembers it, for a pure term.
+    fn unbound_parts(&mut self, id: TermId) -> (TermId, u64) {
         match self.terms.get(id).clone() {
             TermNode::Cat(head, tail) => {
                 let ((head, one), (tail, other)) =
@@ -248,7 +292,7 @@ impl CounterAbstraction<'_> {
             TermNode::Repeat { body, min, max, lazy } => {
                 let (inner, inside) = self.unbound_repetitions(body);
                 // The last iteration may be incomplete when the earlier ones have been read.
-                let within = u64::from(max.saturating_sub(1)) * self.min_chars(body);
+                let within = self.min_chars(body).saturating_mul(u64::from(max.saturating_sub(1)));
                 if max != UNBOUNDED && within >= MIN_DROPPED_CHARS {
                     let state = self.terms.repeat(inner, min, UNBOUNDED, lazy);
                     return (state, within.min(inside));
@@ -263,14 +307,24 @@ impl CounterAbstraction<'_> {
     }
 
     /// Returns a lower bound on the characters of a pure term's strings.
-    fn min_chars(&self, id: TermId) -> u64 {
-        match self.terms.get(id) {
-            &TermNode::Cat(head, tail) => self.min_chars(head) + self.min_chars(tail),
-            TermNode::Alt(list) => list.iter().map(|&id| self.min_chars(id)).min().unwrap_or(0),
-            &TermNode::Repeat { body, min, .. } => u64::from(min) * self.min_chars(body),
-            TermNode::Dawg(dag) if self.terms.dawgs.class_cover(*dag).is_some() => 1,
-            _ => u64::from(self.terms.properties(id).min_len / 4),
+    fn min_chars(&mut self, id: TermId) -> u64 {
+        if let Some(&known) = self.tables.min_chars.get(&id) {
+            return known;
         }
+        let found = match *self.terms.get(id) {
+            TermNode::Cat(head, tail) => self.min_chars(head).saturating_add(self.min_chars(tail)),
+            TermNode::Alt(ref list) => {
+                let list = list.clone();
+                list.iter().map(|&id| self.min_chars(id)).min().unwrap_or(0)
+            }
+            TermNode::Repeat { body, min, .. } => {
+                u64::from(min).saturating_mul(self.min_chars(body))
+            }
+            TermNode::Dawg(dag) if self.terms.dawgs.class_cover(dag).is_some() => return 1,
+            _ => return u64::from(self.terms.properties(id).min_len / 4),
+        };
+        self.tables.min_chars.insert(id, found);
+        found
     }
 
     /// Returns an upper bound on the bytes that complete a string from anywhere inside a term.
@@ -288,11 +342,76 @@ impl CounterAbstraction<'_> {
         }
     }
 
+    /// Returns the shortest known member of a pure term that can be extended again and again.
+    fn extension(&mut self, id: TermId) -> Option<Extension> {
+        if let Some(&known) = self.tables.extensions.get(&id) {
+            return known;
+        }
+        let min_len = |terms: &TermArena, id| u64::from(terms.properties(id).min_len);
+        let found = match (self.terms.properties(id).appendable_chars, self.terms.get(id)) {
+            (Some(step), _) => Some((min_len(self.terms, id), u64::from(step.get()))),
+            (None, &TermNode::Cat(head, tail)) => {
+                let (before, after) = (min_len(self.terms, head), min_len(self.terms, tail));
+                let head = self.extension(head).map(|(bytes, step)| (bytes + after, step));
+                let tail = self.extension(tail).map(|(bytes, step)| (before + bytes, step));
+                head.into_iter().chain(tail).min()
+            }
+            (None, TermNode::Alt(list)) => {
+                let list = list.clone();
+                list.iter().filter_map(|&id| self.extension(id)).min()
+            }
+            _ => None,
+        };
+        self.tables.extensions.insert(id, found);
+        found
+    }
+
+    /// Returns bounds on completions, from anywhere inside a pure term, that have at least `least`
+    /// characters together with what was read, or that can be extended again and again. `None` if
+    /// the term does not show that there are such.
+    ///
+    /// In a concatenation, what follows may be extended while the first part is read; and after it,
+    /// at least its least number of characters was read.
+    fn longer_completions(&mut self, id: TermId, least: u32) -> Option<Extension> {
+        if let Some(&known) = self.tables.longer.get(&(id, least)) {
+            return known;
+        }
+        let found = self.find_longer_completions(id, least);
+        self.tables.longer.insert((id, least), found);
+        found
+    }
+
+    fn find_longer_completions(&mut self, id: TermId, least: u32) -> Option<Extension> {
+        if least <= self.terms.min_chars_of_utf8(id) {
+            return Some((self.max_completion_bytes(id)?, 1));
+        }
+        if let Some(step) = self.terms.properties(id).appendable_chars {
+            return Some((self.max_completion_bytes(id)?, u64::from(step.get())));
+        }
+        match self.terms.get(id) {
+            &TermNode::Cat(head, tail) => {
+                let (bytes, step) = self.extension(tail)?;
+                let inside = self.head_completion_bytes(head)?.checked_add(bytes)?;
+                let read = self.terms.min_chars_of_utf8(head);
+                let (after, other) = self.longer_completions(tail, least.saturating_sub(read))?;
+                Some((inside.max(after), step.max(other)))
+            }
+            TermNode::Alt(list) => {
+                let list = list.clone();
+                list.iter().try_fold((0, 1), |(most, step), &id| {
+                    let (bytes, other) = self.longer_completions(id, least)?;
+                    Some((most.max(bytes), step.max(other)))
+                })
+            }
+            _ => None,
+        }
+    }
+
     fn head_completion_bytes(&mut self, head: TermId) -> Option<u64> {
         match *self.terms.get(head) {
             TermNode::Epsilon => Some(0),
             TermNode::Dawg(dag) => {
-                Some(longest_word(&self.terms.dawgs, dag, &mut self.longest_words))
+                Some(longest_word(&self.terms.dawgs, dag, &mut self.tables.longest_words))
             }
             TermNode::Alt(ref list) => {
                 let list = list.clone();
@@ -372,7 +491,10 @@ mod tests {
     fn states_without_counters_agree_with_counted_ones_as_far_as_they_say() {
         let letters = ["a", "b", "c", "é"];
         let mut found = 0;
-        for pattern in ["[abé]*", "a[ab]*", "(ab)+", "c?(abé|b)+", "(a+b)*", "a*|(bc)+", "a*b?"] {
+        let loops = ["[abé]*", "a[ab]*", "(ab)+", "c?(abé|b)+", "(a+b)*", "a*|(bc)+", "a*b?"];
+        let inner =
+            ["a+b", "(a|bc)+c", "a*(ba*c|cab)", "(a+b|ccccc)é?", "a+(b+c|bcbcb)", "c?a*(bé)*c"];
+        for pattern in loops.into_iter().chain(inner) {
             for (least, most) in [(0, 5), (1, 6), (3, 4), (3, 7), (4, 6), (2, 9), (5, 8)] {
                 let lengths = expression(&format!("(?s:.){{{least},{most}}}"));
                 let both = Expression::intersection(vec![expression(pattern), lengths]).unwrap();

@@ -33,6 +33,7 @@ use formalm_core::{
 };
 
 use crate::automaton::byte_classes::ByteClasses;
+use crate::automaton::counter_abstraction::CounterTables;
 use crate::automaton::liveness::LivenessSearch;
 use crate::automaton::parts::PartDigests;
 use crate::automaton::shortest_completion::{CompletionSearch, ShortestWord};
@@ -85,6 +86,7 @@ struct AutomatonCore {
     deriver: Deriver,
     index: StateIndex,
     parts: PartDigests,
+    counters: CounterTables,
 }
 
 /// A lazy deterministic automaton over bytes, shared freely between threads.
@@ -153,8 +155,12 @@ impl Automaton {
         let pure = terms.properties(start).pure;
         let endless = terms.recognizers.has_many_states();
         let losses = terms.recognizers.losses();
-        let core =
-            AutomatonCore { deriver, index: StateIndex::default(), parts: PartDigests::default() };
+        let core = AutomatonCore {
+            deriver,
+            index: StateIndex::default(),
+            parts: PartDigests::default(),
+            counters: CounterTables::default(),
+        };
         let mut automaton = Automaton {
             expression: expression.clone(),
             core: ForkSafeMutex::new(core),
@@ -190,6 +196,7 @@ impl Automaton {
                 deriver,
                 index,
                 parts: PartDigests::default(),
+                counters: CounterTables::default(),
             }),
             classes: self.classes.clone(),
             rows: TransitionRows::sparse(),
@@ -268,7 +275,7 @@ impl Automaton {
 
     /// Returns `true` if every term is pure, so that viability is decided term by term (see
     /// [`BoundedQuotient`]).
-    fn is_pure(&self) -> bool {
+    pub fn is_pure(&self) -> bool {
         self.pure
     }
 
@@ -277,6 +284,15 @@ impl Automaton {
     pub fn is_pure_state(&self, state: StateId) -> bool {
         let core = &self.lock();
         !self.pure && core.deriver.terms.properties(self.term(core, state)).pure
+    }
+
+    /// Returns the bytes after which two states lead to different states.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`].
+    pub fn differing_bytes(&self, first: StateId, second: StateId) -> Result<ByteSet, Error> {
+        self.classes.live_bytes(|byte| Ok(self.step(first, byte)? != self.step(second, byte)?))
     }
 
     /// Returns `true` if every member is known to be valid UTF-8.
@@ -416,6 +432,7 @@ impl LazyDfa for Automaton {
             + core.deriver.memory_bytes()
             + core.index.memory_bytes()
             + core.parts.memory_bytes()
+            + core.counters.memory_bytes()
             + self.rows.memory_bytes()
             + self.flags.memory_bytes()
     }

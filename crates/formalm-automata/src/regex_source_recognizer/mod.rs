@@ -17,7 +17,8 @@ use formalm_regex::unicode::properties::{identifier_part, identifier_start};
 use self::escapes::{CharRole, EscapeProgress};
 use crate::{
     CharRecognizer, CompletionLengths, ExcludedStrings, GrowingStates, MemberLengths,
-    RecognizerAlphabet, RepresentativeState, StateRepresentatives,
+    RecognizerAlphabet, RefusedLengths, RepresentativeLanguage, RepresentativeState,
+    StateRepresentatives,
 };
 
 /// A position between or inside the parts of a pattern.
@@ -393,10 +394,10 @@ impl StateRepresentatives for RegexSourceRecognizer {
             let name = format!("{:?}", source.position);
             let state = read.intern(source);
             RepresentativeState {
-                state,
-                name,
-                excluded: ExcludedStrings { first, anywhere, text: "" },
+                reads: RepresentativeLanguage::State { state, name },
+                excluded: ExcludedStrings { first, anywhere, ..ExcludedStrings::default() },
                 max_chars: u32::MAX,
+                refused: RefusedLengths::default(),
                 completions: CompletionLengths::UNKNOWN,
             }
         }))

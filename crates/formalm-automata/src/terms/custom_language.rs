@@ -10,22 +10,51 @@ use std::sync::Arc;
 
 use formalm_core::{BudgetExhausted, StateId};
 
-/// A representative state that reads all but some strings as another state does.
+/// A simpler language that reads all but some strings as a state does.
 ///
-/// Representatives are few, so masks can be computed on them and corrected for the excluded
+/// Such languages are few, so masks can be computed on them and corrected for the excluded
 /// strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepresentativeState<S> {
-    /// The representative.
-    pub state: S,
-    /// An identity of the representative that is independent of who numbers the states.
-    pub name: String,
+    /// What reads the strings alike.
+    pub reads: RepresentativeLanguage<S>,
     /// The strings that may be read in another way.
     pub excluded: ExcludedStrings,
     /// Maximum length of strings that are read alike, in characters.
     pub max_chars: u32,
+    /// The strings that are too long for the state to read.
+    pub refused: RefusedLengths,
     /// How long the strings are that complete those read alike.
     pub completions: CompletionLengths,
+}
+
+/// Lengths, in characters, above which a state reads no string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefusedLengths {
+    /// The length for all strings.
+    pub max_chars: u32,
+    /// ASCII characters, as bits, and the length for strings of these alone.
+    pub of_characters: (u128, u32),
+}
+
+impl Default for RefusedLengths {
+    fn default() -> RefusedLengths {
+        RefusedLengths { max_chars: u32::MAX, of_characters: (0, u32::MAX) }
+    }
+}
+
+/// The strings that a representative reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RepresentativeLanguage<S> {
+    /// Those that a state reads.
+    State {
+        /// The state.
+        state: S,
+        /// An identity of the state that is independent of who numbers the states.
+        name: String,
+    },
+    /// All strings of some ASCII characters, as bits. The state itself reads no string with others.
+    Characters(u128),
 }
 
 impl<S> RepresentativeState<S> {
@@ -34,31 +63,43 @@ impl<S> RepresentativeState<S> {
         self,
         renumbered: &mut impl FnMut(S) -> Result<T, E>,
     ) -> Result<RepresentativeState<T>, E> {
-        let RepresentativeState { state, name, excluded, max_chars, completions } = self;
-        let state = renumbered(state)?;
-        Ok(RepresentativeState { state, name, excluded, max_chars, completions })
+        let RepresentativeState { reads, excluded, max_chars, refused, completions } = self;
+        let reads = match reads {
+            RepresentativeLanguage::State { state, name } => {
+                RepresentativeLanguage::State { state: renumbered(state)?, name }
+            }
+            RepresentativeLanguage::Characters(ascii) => RepresentativeLanguage::Characters(ascii),
+        };
+        Ok(RepresentativeState { reads, excluded, max_chars, refused, completions })
     }
 }
 
-/// The strings that begin with some characters, contain some, or contain a text.
+/// The strings that begin with some characters or a text, contain some characters, or contain one
+/// of some texts. Letters of texts stand for both cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExcludedStrings {
     /// ASCII characters that they may begin with, as bits.
     pub first: u128,
+    /// An ASCII text that they may begin with; the empty text stands for none.
+    pub start: &'static str,
     /// ASCII characters that they may contain anywhere, as bits.
     pub anywhere: u128,
-    /// An ASCII text that they may contain; the empty text stands for none.
-    pub text: &'static str,
+    /// ASCII texts that they may contain.
+    pub texts: &'static [&'static str],
 }
 
 impl ExcludedStrings {
-    /// Returns the strings of both; at most one of them has a text.
+    /// Returns the strings of both, whose texts are the same unless one of them has none.
     pub(crate) fn or(self, other: ExcludedStrings) -> ExcludedStrings {
-        debug_assert!(self.text.is_empty() || other.text.is_empty());
+        debug_assert!(
+            other.texts.iter().all(|text| self.texts.is_empty() || self.texts.contains(text))
+        );
+        debug_assert!([self.start, ""].contains(&other.start) || self.start.is_empty());
         ExcludedStrings {
             first: self.first | other.first,
+            start: if self.start.is_empty() { other.start } else { self.start },
             anywhere: self.anywhere | other.anywhere,
-            text: if self.text.is_empty() { other.text } else { self.text },
+            texts: if self.texts.is_empty() { other.texts } else { self.texts },
         }
     }
 }
@@ -251,7 +292,7 @@ pub trait MemberLengths {
 
 /// Simpler states in place of a [`CharRecognizer`]'s.
 pub trait StateRepresentatives {
-    /// Returns a representative state that continues as `state` does, some strings excluded.
+    /// Returns a simpler language that continues as `state` does, some strings excluded.
     fn representative(&self, state: u32) -> Option<RepresentativeState<u32>>;
 
     /// Returns a state of the same recognizer whose strings are a subset or a superset of those

@@ -4,12 +4,17 @@
 //! Such states are dropped with the lookahead that visited them, so nothing can be cached by state.
 //! But most inputs are read from them as from one of a few *named* states (an equivalence class
 //! with exceptions). Masks of the named states are cached with the vocabulary; the exceptional
-//! tokens are read from the state itself.
+//! tokens are read from the state itself. Where all strings of some characters are read, exceptions
+//! aside, as inside a host name, the mask is that of the character class.
 
 use std::sync::{Arc, MutexGuard};
 
-use formalm_automata::{CharRecognizer, RepresentativeState, TransientState};
-use formalm_core::{Error, ForkSafeMutex, LazyDfa, MaskClassId, StateId};
+use formalm_automata::{
+    CharRecognizer, ExcludedStrings, RepresentativeLanguage, RepresentativeState, TransientState,
+};
+use formalm_core::{
+    CharSet, ClassCover, Error, ForkSafeMutex, LazyDfa, MaskClassId, StateId, WIDE_PARTS,
+};
 use formalm_json::{JsonStringState, escapes::EscapePolicy};
 use formalm_machines::{RegularMaskClasses, StateClasses, StatesAsClasses};
 use formalm_vocabulary::{JsonStringTokens, TokenTrie, Vocabulary};
@@ -39,8 +44,19 @@ struct CustomStringTables {
     /// Unescaped tokens that continue the string. A recognizer lives as long as its entry, so its
     /// address stays unique.
     continuing: FxHashMap<NamedState, (Arc<dyn CharRecognizer>, Arc<MaskWords>)>,
-    /// Tokens that contain one of some characters or a text, in byte order.
-    containing: FxHashMap<(u128, &'static str), Arc<[u32]>>,
+    /// Tokens that contain one of some characters or texts, in byte order.
+    containing: FxHashMap<Containing, Arc<[u32]>>,
+}
+
+/// Which tokens are exceptions by what they contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Containing {
+    /// The ASCII characters of which they consist; `None` if any character may occur.
+    class: Option<u128>,
+    /// ASCII characters of which they contain one, as bits.
+    characters: u128,
+    /// ASCII texts of which they contain one, in any case.
+    texts: &'static [&'static str],
 }
 
 /// Returns the bitmask of the tokens that continue the string: those of the representative of what
@@ -52,9 +68,17 @@ pub(crate) fn continuing(
 ) -> Result<Vec<u32>, Error> {
     let strings = vocabulary.json_string_tokens(text.escapes);
     let mut words = match &transient.recognizer {
-        Some((recognizer, like)) => {
-            kept.representative_tokens(vocabulary, (text, (recognizer, like)))?.to_vec()
-        }
+        Some((recognizer, like)) => match &like.reads {
+            RepresentativeLanguage::State { state, name } => {
+                let named = (Arc::as_ptr(recognizer).addr(), text.escapes, name.clone());
+                kept.representative_tokens(vocabulary, (text, recognizer), (named, *state))?
+                    .to_vec()
+            }
+            &RepresentativeLanguage::Characters(ascii) => {
+                let wide = [ClassCover::None; WIDE_PARTS];
+                vocabulary.class_mask(ascii, wide, &CharSet::empty()).to_vec()
+            }
+        },
         None => vec![0; strings.continuing_unescaped().len()],
     };
     if let Some(regular) = transient.regular {
@@ -64,7 +88,8 @@ pub(crate) fn continuing(
             .tokens(class, 0..=255, &mut |tokens| patch(&mut words, tokens, &[]))?;
     }
     if let Some((_, like)) = &transient.recognizer {
-        read_exceptions(kept, vocabulary, (text, like), &mut words)?;
+        let is_alone = transient.regular.is_none();
+        read_exceptions(kept, vocabulary, (text, like, is_alone), &mut words)?;
     }
     words
         .iter_mut()
@@ -98,11 +123,12 @@ fn unescaped_tokens(
     Ok(words)
 }
 
-/// Reads the tokens for which the state differs from the named one.
+/// Reads the tokens for which the state differs from the named one. `is_alone` tells that no other
+/// alternatives are read.
 fn read_exceptions(
     kept: &CustomStringMasks,
     vocabulary: &Vocabulary,
-    (text, like): (&JsonStringState, &RepresentativeState<StateId>),
+    (text, like, is_alone): (&JsonStringState, &RepresentativeState<StateId>, bool),
     words: &mut MaskWords,
 ) -> Result<(), Error> {
     let (machine, trie) = (&*text.machine, vocabulary.trie());
@@ -117,34 +143,93 @@ fn read_exceptions(
                 .subtree(root, next, &mut |tokens| patch(words, tokens, &[]))?;
         }
     }
-    let containing = kept.containing(vocabulary, (like.excluded.anywhere, like.excluded.text));
+    let class = match like.reads {
+        RepresentativeLanguage::State { .. } => None,
+        RepresentativeLanguage::Characters(ascii) => Some(ascii),
+    };
+    let ExcludedStrings { start, anywhere: characters, texts, .. } = like.excluded;
+    let containing = kept.containing(vocabulary, Containing { class, characters, texts });
     let step = |state: StateId, byte: u8| machine.step(state, byte);
-    let containing = containing.iter().copied();
-    read_in_order(vocabulary, containing, text.state, &step, &mut |token, is_viable| {
-        set(words, token, is_viable);
-    })?;
+    let beginning = tokens_beginning(trie, start);
+    for tokens in [&*containing, &beginning] {
+        let tokens = tokens.iter().copied();
+        read_in_order(vocabulary, tokens, text.state, &step, &mut |token, is_viable| {
+            set(words, token, is_viable);
+        })?;
+    }
     let bytes = |token: u32| vocabulary.token_bytes(token).unwrap_or_default();
-    for &(_, token) in vocabulary.json_string_tokens(text.escapes).continuing_longer(like.max_chars)
-    {
-        set(words, token, machine.walk(text.state, bytes(token))?.is_ok());
+    let (letters, most) = like.refused.of_characters;
+    let longer = vocabulary.json_string_tokens(text.escapes).continuing_longer(like.max_chars);
+    for &(characters, token) in longer {
+        let bytes = bytes(token);
+        let has_only = |set: u128| bytes.iter().all(|&byte| is_one(set, byte));
+        let is_refused = characters > like.refused.max_chars
+            || class.is_some_and(|class| !has_only(class))
+            || characters > most && has_only(letters);
+        set(words, token, !(is_alone && is_refused) && machine.walk(text.state, bytes)?.is_ok());
     }
     Ok(())
 }
 
-/// Returns the tokens that contain one of some ASCII characters or an ASCII text, in byte order. The
-/// empty text stands for none.
-fn tokens_containing(trie: &TokenTrie, characters: u128, text: &str) -> Vec<u32> {
-    let last = text.bytes().last().map_or(0, |byte| 1u128 << byte);
-    let is_one = |byte: u8| byte.is_ascii() && characters >> byte & 1 != 0;
+/// Returns `true` if a byte is one of some ASCII characters.
+fn is_one(characters: u128, byte: u8) -> bool {
+    byte.is_ascii() && characters >> byte & 1 != 0
+}
+
+/// Returns the tokens that begin with an ASCII text, in any case; none for the empty text.
+fn tokens_beginning(trie: &TokenTrie, text: &str) -> Vec<u32> {
+    let mut nodes: Vec<Option<u32>> = vec![None];
+    for byte in text.bytes() {
+        let mut cases = vec![byte.to_ascii_uppercase(), byte.to_ascii_lowercase()];
+        cases.dedup();
+        let child = |node: Option<u32>, byte: u8| match node {
+            None => trie.root_child(byte),
+            Some(node) => trie.child(node, byte),
+        };
+        let next = |node: Option<u32>| cases.iter().map(move |&byte| child(node, byte));
+        nodes = nodes.into_iter().flat_map(next).filter(Option::is_some).collect();
+    }
+    let nodes = nodes.into_iter().flatten();
+    nodes
+        .flat_map(|node| trie.tokens_at(node).iter().chain(trie.tokens_below(node)))
+        .copied()
+        .collect()
+}
+
+/// Returns the tokens that contain one of some ASCII characters or texts, in byte order.
+fn tokens_containing(
+    trie: &TokenTrie,
+    Containing { class, characters, texts }: Containing,
+) -> Vec<u32> {
+    let last = |text: &&str| {
+        let last = text.bytes().last();
+        last.map_or(0, |byte| 1u128 << byte.to_ascii_lowercase() | 1 << byte.to_ascii_uppercase())
+    };
+    let last = texts.iter().map(last).fold(0, |set, one| set | one);
+    let is_inside = |byte: u8| class.is_none_or(|class| is_one(class, byte));
+    let ends_with = |path: &[u8], text: &str| {
+        let end = path.len().checked_sub(text.len()).map(|from| &path[from..]);
+        end.is_some_and(|end| end.eq_ignore_ascii_case(text.as_bytes()))
+    };
     let (mut found, mut path) = (Vec::new(), Vec::new());
     let (nodes, mut at) = (trie.nodes(), 0);
+    // The end of the subtree of what contains one of them.
+    let mut contained = 0;
     while let Some(here) = nodes.get(at as usize) {
+        if !is_inside(here.byte()) {
+            at = here.end();
+            continue;
+        }
         path.truncate(here.depth() - 1);
         path.push(here.byte());
-        if is_one(here.byte()) || !text.is_empty() && path.ends_with(text.as_bytes()) {
+        if at >= contained
+            && (is_one(characters, here.byte()) || texts.iter().any(|text| ends_with(&path, text)))
+        {
+            contained = here.end();
+        }
+        if at < contained {
             found.extend_from_slice(trie.tokens_at(at));
-            found.extend_from_slice(trie.tokens_below(at));
-            at = here.end();
+            at += 1;
             continue;
         }
         let ends_below = trie.signature(at).ascii() & (characters | last) != 0;
@@ -160,22 +245,18 @@ fn set(words: &mut MaskWords, token: u32, is_viable: bool) {
 }
 
 impl CustomStringMasks {
-    /// Returns the unescaped tokens that continue the string from a representative.
+    /// Returns the unescaped tokens that continue the string from a named state.
     fn representative_tokens(
         &self,
         vocabulary: &Vocabulary,
-        (text, (recognizer, like)): (
-            &JsonStringState,
-            (&Arc<dyn CharRecognizer>, &RepresentativeState<StateId>),
-        ),
+        (text, recognizer): (&JsonStringState, &Arc<dyn CharRecognizer>),
+        (named, state): (NamedState, StateId),
     ) -> Result<Arc<MaskWords>, Error> {
-        let named = (Arc::as_ptr(recognizer).addr(), text.escapes, like.name.clone());
         if let Some((_, known)) = self.lock().continuing.get(&named) {
             return Ok(Arc::clone(known));
         }
         let strings = vocabulary.json_string_tokens(text.escapes);
-        let found: Arc<MaskWords> =
-            unescaped_tokens(vocabulary, strings, (text, like.state))?.into();
+        let found: Arc<MaskWords> = unescaped_tokens(vocabulary, strings, (text, state))?.into();
         let continuing = &mut self.lock().continuing;
         if continuing.len() == MAX_CACHED {
             continuing.clear();
@@ -188,24 +269,20 @@ impl CustomStringMasks {
         self.0.lock()
     }
 
-    /// Returns the tokens that contain one of some characters or a text that is not empty.
-    fn containing(
-        &self,
-        vocabulary: &Vocabulary,
-        (characters, text): (u128, &'static str),
-    ) -> Arc<[u32]> {
-        if characters == 0 && text.is_empty() {
+    /// Returns the tokens that contain one of some characters or texts.
+    fn containing(&self, vocabulary: &Vocabulary, which: Containing) -> Arc<[u32]> {
+        if which.characters == 0 && which.texts.is_empty() {
             return Arc::default();
         }
         let containing = &mut self.lock().containing;
-        if let Some(known) = containing.get(&(characters, text)) {
+        if let Some(known) = containing.get(&which) {
             return Arc::clone(known);
         }
         if containing.len() == MAX_CACHED {
             containing.clear();
         }
-        let found: Arc<[u32]> = tokens_containing(vocabulary.trie(), characters, text).into();
-        containing.insert((characters, text), Arc::clone(&found));
+        let found: Arc<[u32]> = tokens_containing(vocabulary.trie(), which).into();
+        containing.insert(which, Arc::clone(&found));
         found
     }
 

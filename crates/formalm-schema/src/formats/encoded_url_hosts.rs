@@ -22,7 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use formalm_automata::{
     Automaton, AutomatonLimits, CharRecognizer, CompletionLengths, ExcludedStrings, Expression,
-    GrowingStates, MemberLengths, RecognizerAlphabet, RepresentativeState, StateRepresentatives,
+    GrowingStates, MemberLengths, RecognizerAlphabet, RefusedLengths, RepresentativeLanguage,
+    RepresentativeState, StateRepresentatives,
 };
 use formalm_core::{
     CompletionHints, Error, ForkSafeMutex, LazyDfa, Renewal, StateId, deadline::without_deadline,
@@ -315,10 +316,10 @@ impl StateRepresentatives for Urls {
         };
         let name = format!("{} {part:?}", pattern_state.number());
         Some(RepresentativeState {
-            state,
-            name,
+            reads: RepresentativeLanguage::State { state, name },
             excluded: ExcludedStrings { anywhere: excluded_anywhere, ..ExcludedStrings::default() },
             max_chars: most,
+            refused: RefusedLengths::default(),
             completions: CompletionLengths::at_most(max_completion_chars),
         })
     }
@@ -441,6 +442,9 @@ mod tests {
                 assert!(is_same, "{prefix:?} {low} {high}");
             }
             let representative = urls.representative(state).unwrap();
+            let RepresentativeLanguage::State { state: like, .. } = representative.reads else {
+                panic!("URLs are represented by states")
+            };
             for one in pieces {
                 for other in pieces {
                     for last in pieces {
@@ -452,11 +456,7 @@ mod tests {
                             continue;
                         }
                         let is_read = |from: u32| read(&urls, from, &text).is_some();
-                        assert_eq!(
-                            is_read(state),
-                            is_read(representative.state),
-                            "{prefix:?} {text:?}"
-                        );
+                        assert_eq!(is_read(state), is_read(like), "{prefix:?} {text:?}");
                         compared += 1;
                     }
                 }

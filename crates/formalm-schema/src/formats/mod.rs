@@ -167,24 +167,22 @@ fn ipv4() -> String {
 }
 
 /// An IPv6 address (RFC 4291, section 2.2): all eight groups, or one `::` in place of some.
+///
+/// The forms share their beginnings, so that a residual has one alternative and not one for each
+/// form.
 fn ipv6() -> String {
     let group = format!("{HEX}{{1,4}}");
-    let last = format!("(?:{group}:{group}|{})", ipv4());
-    let mut forms = vec![format!("(?:{group}:){{6}}{last}")];
-    for before in 0..=7usize {
-        let head = match before {
-            0 => String::new(),
-            more => format!("{group}(?::{group}){{0,{}}}", more - 1),
-        };
-        let head = if before == 0 { head } else { format!("(?:{head})?") };
-        let tail = match 7 - before {
-            0 => String::new(),
-            1 => group.clone(),
-            more => format!("(?:{group}:){{{}}}{last}", more - 2),
-        };
-        forms.push(format!("{head}::{tail}"));
+    // One group or more after `::`; the IPv4 address takes two.
+    let tail = |most: u32| match most {
+        1 => group.clone(),
+        _ => format!("(?:{group}:){{0,{}}}(?:{group}(?::{group})?|{})", most - 2, ipv4()),
+    };
+    // After six groups, two more, or one before `::`.
+    let mut rest = format!("(?:{group}:(?:{group}|:)|{})", ipv4());
+    for most in 1..=6 {
+        rest = format!("{group}:(?:{rest}|:(?:{})?)", tail(most));
     }
-    format!("(?:{})", forms.join("|"))
+    format!("(?:{rest}|::(?:{})?)", tail(7))
 }
 
 /// The unreserved characters of RFC 3986, as the inside of a class.

@@ -38,8 +38,6 @@ pub(super) enum NameLanguage {
     /// A superset: labels of letters, digits and hyphens, in names of any length. Labels consist of
     /// representative characters.
     Upper,
-    /// Inside an encoded label, all characters of labels.
-    InsideEncoded,
 }
 
 /// Returns the representative of encoded labels of `length` characters in the lower bound.
