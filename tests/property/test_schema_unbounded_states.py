@@ -9,13 +9,31 @@ from formalm import Constraint, JsonSchema, Vocabulary
 from tests.support.mask_walks import compare_masks
 
 HOSTS = ["a", "-", ".", "xn", "--", "xn--", "Xn-", "b9", "a-", ".com", "é", "ü", "_", "a" * 9]
+HOSTS += ["..", ".-", "n--", "N--a", "-" * 30, "-" * 70, "a-" * 20, '"a', '"xn--', '"-', '"a"']
+HOSTS += ['"é', '"\\', '"a.b', '"a",', "\\u0061", "\\u002", "\\n"]
 HOSTS += ["9", ".9", "-.", "a.b.c", "a" * 40, "abc-def", "tda", '"', '",', '"]', "\\", "\\u00fc"]
 PATTERNS = ["a", "z", "-", "[", "]", "(", ")", "?", "*", "{", "}", ",", "3", "12", "|", "^", "b-a"]
 PATTERNS += ["é", "€", "é-a", "\\", "\\\\", "\\\\d", "\\\\u", "00e9", "(?", "(?<", "n", ">", "(?:"]
 PATTERNS += ["a)", "a]", "+?", "{2,", "1}", "(?<n>", "\\\\k<n>", "[a-", "[^", ")+", '"', '",', '"]']
 
 HOST = {"type": "string", "format": "hostname"}
-ADDRESSES = [*HOSTS, ":", "::", "1", ".1", "127", "0.0.", "fe80", ":1", "a:b", "256"]
+ADDRESSES = [
+    *HOSTS,
+    "1:2:3:4:5:6:7",
+    "fd00:1234:5678:9abc:def0:1234:",
+    '":',
+    '"1.',
+    ":",
+    "::",
+    "1",
+    ".1",
+    "127",
+    "0.0.",
+    "fe80",
+    ":1",
+    "a:b",
+    "256",
+]
 
 FORMATS = [
     (HOST, HOSTS),
@@ -25,6 +43,7 @@ FORMATS = [
     ({**HOST, "minLength": 40, "maxLength": 41}, HOSTS),
     ({**HOST, "minLength": 180, "maxLength": 230}, HOSTS),
     ({"anyOf": [HOST, {"type": "string", "format": "ipv4"}]}, ADDRESSES),
+    ({"anyOf": [{**HOST, "maxLength": 9}, {"format": "ipv6"}], "type": "string"}, ADDRESSES),
     (
         {"anyOf": [{**HOST, "minLength": 3}, *({"format": f} for f in ("ipv6", "ipv4"))]},
         ADDRESSES,
@@ -90,7 +109,7 @@ NAME_TOKENS += [
     'a":',
     'b":1',
 ]
-NAME_TOKENS += ['b":1,"a', ":", ","]
+NAME_TOKENS += ['b":1,"a', ":", ",", '"a', '"ab', '"$', '"ab-', '"\\u0061', '"ab":1', ',"a', '"x"']
 NAME_PATTERNS = [
     {"^[a-b]{2}(-[A-Z]{2})?$": {"type": "integer"}, "^(?!\\$).*$": {"type": "integer"}},
     {"^a": {"type": "integer"}, "b$": {"type": "integer"}, "^ab?": {}},
@@ -110,6 +129,41 @@ def test_names_of_patterns_that_overlap(
     rng = random.Random(f"{patterns} {more} {seed}")
     start = rng.choice(["", '{"', '{"ab":1,"', '{"a":1,"ab', '{"x":1,"a'])
     walk(language, NAME_TOKENS, start if language.is_viable(start) else "", rng)
+
+
+EXCLUSIONS = [
+    r"^(?!(a|ab|b-)$).*$",
+    r"^(?!.*--)\S*$",
+    r"^(?![$_]).+$",
+    r"^(?!a\u00e9).*b$",
+    r"^(?=.*a)(?!b).{0,40}$",
+    r"^(?!([a-b]{2}|x)$)[^\\\\]*$",
+]
+EXCLUDED = ["a", "b", "ab", "-", "--", "b-", "$", "_", "x", "é", " ", "\\", "u0061", "\\u0061"]
+EXCLUDED += [
+    "\\u00",
+    "e9",
+    "\\n",
+    "\\\\",
+    '"',
+    '",',
+    '"]',
+    '"a',
+    '"ab',
+    '"$',
+    '"\\',
+    '"é',
+    '"ab"',
+    "aé",
+]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("pattern", EXCLUSIONS)
+def test_patterns_that_exclude_strings(pattern: str, seed: int) -> None:
+    item = {"type": "string", "pattern": pattern}
+    language = JsonSchema({"type": "array", "items": item}, max_whitespace=seed % 2)
+    walk(language, EXCLUDED, "[" if seed % 3 == 0 else '["', random.Random(f"{pattern} {seed}"))
 
 
 TEXT = {"type": "string"}

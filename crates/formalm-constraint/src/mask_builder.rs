@@ -194,7 +194,7 @@ impl MaskBuilder<'_> {
         literals: &LiteralList,
     ) -> Result<Vec<u32>, Error> {
         let (mut ids, trie) = (Vec::new(), self.vocabulary.trie());
-        along(trie, literals, |node| ids.extend_from_slice(trie.tokens_at(node)));
+        along(trie, None, literals, |node| ids.extend_from_slice(trie.tokens_at(node)));
         let strings = self.vocabulary.json_string_tokens(literals.escapes);
         for text in literals.iter() {
             let Some(number) = strings.prefix_id(text) else { continue };
@@ -211,8 +211,8 @@ impl MaskBuilder<'_> {
         Ok(ids)
     }
 
-    /// Returns the tokens that open a JSON string, if at most its length is constrained, or if it
-    /// is a name and any name is allowed.
+    /// Returns the tokens that open a JSON string, if at most its length is constrained, if regular
+    /// machines read its content, or if it is a name and any name is allowed.
     fn opened<K: MaskAutomaton>(
         &self,
         keys: &K,
@@ -238,6 +238,10 @@ impl MaskBuilder<'_> {
         if let Some(escapes) = keys.unconstrained_string(inside)? {
             let strings = self.vocabulary.string_opening_tokens(opening, escapes);
             let mask = length::open(keys, self.continuations, strings, inside)?;
+            return Ok(Some((mask, opening)));
+        }
+        let place = (inside, opening);
+        if let Some(mask) = regular::opened(keys, self.vocabulary, self.continuations, place)? {
             return Ok(Some((mask, opening)));
         }
         let reference = if is_name { keys.reference_class(inside)? } else { None };

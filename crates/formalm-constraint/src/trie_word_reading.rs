@@ -92,8 +92,13 @@ pub(crate) fn words_within<K: MaskAutomaton>(
     Ok(())
 }
 
-/// Emits the trie nodes along literals, each once.
-pub(crate) fn along(trie: &TokenTrie, literals: &LiteralList, mut emit: impl FnMut(u32)) {
+/// Emits the trie nodes along literals, each once, below a node that was read or from the root.
+pub(crate) fn along(
+    trie: &TokenTrie,
+    from: Option<u32>,
+    literals: &LiteralList,
+    mut emit: impl FnMut(u32),
+) {
     let (mut before, mut path): (&[u8], Vec<u32>) = (&[], Vec::new());
     for text in literals.iter() {
         let common = before.iter().zip(text).take_while(|(one, other)| one == other).count();
@@ -104,8 +109,8 @@ pub(crate) fn along(trie: &TokenTrie, literals: &LiteralList, mut emit: impl FnM
         }
         path.truncate(common);
         for &byte in &text[common..] {
-            let next = match path.last() {
-                Some(&node) => trie.child(node, byte),
+            let next = match path.last().copied().or(from) {
+                Some(node) => trie.child(node, byte),
                 None => trie.root_child(byte),
             };
             let Some(next) = next else { break };

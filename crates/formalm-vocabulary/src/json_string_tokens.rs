@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 
 use crate::flat_trie::FlatTrie;
 use crate::token_byte_table::TokenBytes;
-use crate::{MaskWords, flat_trie};
+use crate::{MaskWords, TokenTrie, flat_trie};
 
 /// Maximum number of cached masks of "continues or closes with one of these suffixes". Beyond it
 /// the caller computes the mask itself. Chosen, not measured.
@@ -38,7 +38,8 @@ pub enum StringOpening {
 }
 
 impl StringOpening {
-    fn bytes(self) -> &'static [u8] {
+    /// Returns the bytes.
+    pub fn bytes(self) -> &'static [u8] {
         match self {
             StringOpening::Quote => b"\"",
             StringOpening::SpaceAndQuote => b" \"",
@@ -118,13 +119,17 @@ impl JsonStringTokens {
 
     /// Classifies the tokens that open a string, by their effect after the opening quote.
     pub(crate) fn after_opening(
-        tokens: &TokenBytes,
+        (tokens, trie): (&TokenBytes, &TokenTrie),
         opening: StringOpening,
         escapes: EscapePolicy,
     ) -> JsonStringTokens {
-        let opened = tokens
-            .iter()
-            .filter_map(|(token, bytes)| Some((token, bytes.strip_prefix(opening.bytes())?)));
+        let node = trie.find(opening.bytes());
+        let opened = node.map(|node| [trie.tokens_at(node), trie.tokens_below(node)].concat());
+        let mut opened = opened.unwrap_or_default();
+        opened.sort_unstable();
+        let opened = opened
+            .into_iter()
+            .filter_map(|token| Some((token, tokens.get(token)?.strip_prefix(opening.bytes())?)));
         JsonStringTokens::of(opened, tokens.len(), escapes)
     }
 

@@ -253,8 +253,10 @@ impl Vocabulary {
         opening: StringOpening,
         escapes: EscapePolicy,
     ) -> &JsonStringTokens {
-        self.tables.opened[opening as usize][escapes as usize]
-            .get_or_init(|| JsonStringTokens::after_opening(&self.tokens, opening, escapes))
+        self.tables.opened[opening as usize][escapes as usize].get_or_init(|| {
+            let tables = (&*self.tokens, &self.tables.trie);
+            JsonStringTokens::after_opening(tables, opening, escapes)
+        })
     }
 
     /// Returns the extension attached to the vocabulary, creating it on the first call. Returns

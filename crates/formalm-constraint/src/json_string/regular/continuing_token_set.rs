@@ -63,9 +63,7 @@ impl ContinuingTokens {
                 ids.iter().copied().filter(|id| !tokens.contains(id)).collect(),
             ),
             ContinuingTokens::Many(words) => {
-                let mut words = words.to_vec();
-                patch(&mut words, &[], tokens);
-                ContinuingTokens::Many(words.into())
+                ContinuingTokens::of(Mask::patched(words, Vec::new(), tokens.to_vec()))
             }
             ContinuingTokens::Changed(base, add, remove) => {
                 let mut words = base.to_vec();
@@ -74,6 +72,22 @@ impl ContinuingTokens {
                 ContinuingTokens::Many(words.into())
             }
         }
+    }
+
+    /// Returns the set with some tokens and without others, given the number of words of a bitmask.
+    pub(super) fn changed(
+        &self,
+        more: Vec<u32>,
+        without: &[u32],
+        words: usize,
+    ) -> ContinuingTokens {
+        if more.is_empty() {
+            return self.without(without);
+        }
+        if without.is_empty() {
+            return ContinuingTokens::of(self.with(more, words));
+        }
+        ContinuingTokens::of(self.without(without).with(more, words))
     }
 
     /// Returns the mask of these and other tokens, given the number of words of a bitmask.

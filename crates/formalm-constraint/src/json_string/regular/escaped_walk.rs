@@ -52,8 +52,8 @@ pub(super) fn continuing_by_walk(
     Ok((left > 0).then(|| ContinuingTokens::of(Mask::from_ids(&ids, words))))
 }
 
-/// Walks the subtrees of some roots as [`walk_escaped`] does, in at most `steps_left` steps. Returns
-/// the steps left; 0 if they were too few.
+/// Walks the subtrees of some nodes, whose bytes are possible, as [`walk_escaped`] does, in at most
+/// `steps_left` steps. Returns the steps left; 0 if they were too few.
 pub(super) fn walk_roots<S: Copy>(
     steps_left: usize,
     (trie, roots): (&FlatTrie, impl Iterator<Item = u32>),
@@ -105,11 +105,12 @@ fn walk_escaped_within<S: Copy>(
         _ => None,
     };
     let state = (start, EscapeState::None);
+    let above = trie.nodes().get(nodes.start as usize).map_or(0, |first| first.depth() - 1);
     let mut stack = vec![PathNode { node: None, state, few: possible(state) }];
     let (mut at, mut steps_left) = (nodes.start, steps_left);
     while at < nodes.end {
         let here = trie.nodes()[at as usize];
-        let PathNode { node: parent, state, few } = stack[here.depth() - 1];
+        let PathNode { node: parent, state, few } = stack[here.depth() - above - 1];
         if let Some(few) = few
             && !few.contains(here.byte())
         {
@@ -131,7 +132,7 @@ fn walk_escaped_within<S: Copy>(
             emit(at, word, next.0);
         }
         if here.end() > at + 1 {
-            stack.truncate(here.depth());
+            stack.truncate(here.depth() - above);
             stack.push(PathNode { node: Some(at), state: next, few: possible(next) });
         }
         at += 1;

@@ -13,6 +13,8 @@
 mod continuing_token_set;
 mod escaped_walk;
 mod finite_words;
+mod opening;
+mod pure_reference;
 mod strategies;
 
 use std::sync::atomic::AtomicUsize;
@@ -45,6 +47,7 @@ use continuing_token_set::ContinuingTokens;
 use escaped_walk::continuing_by_walk;
 pub(crate) use escaped_walk::walk_escaped;
 use finite_words::word_tokens;
+pub(crate) use opening::opened;
 
 /// Maximum number of cached machines; the least recently used is evicted. Chosen, not measured.
 const MAX_MACHINES: usize = 128;
@@ -195,29 +198,42 @@ pub(crate) fn mask_of_any(
         all = if strings.states.len() == 1 { continuing } else { all.or(&continuing, words) };
     }
     let mut allowed = closing_tokens(keys, continuations, tables, key)?;
-    let (viable, refused) = read_exceptions(keys, vocabulary, (key, &strings.exceptions))?;
+    let inside = StringPlace { node: None, opening_len: 0, strings: tables };
+    let (viable, refused) = read_exceptions(keys, vocabulary, (key, &strings.exceptions), &inside)?;
     let all = all.without(&refused);
     allowed.extend(viable);
     Ok(Some(all.with(allowed, words)))
 }
 
-/// Reads the tokens whose content begins one of some texts. Returns those that are viable, and the
-/// others.
+/// A place before the content of a string: inside it, or behind an opening that tokens have.
+struct StringPlace<'a> {
+    /// The node of the opening; `None` inside.
+    node: Option<u32>,
+    /// The number of bytes of the opening.
+    opening_len: usize,
+    /// The tokens by their effect from there on.
+    strings: &'a JsonStringTokens,
+}
+
+/// Reads the tokens whose content begins one of some texts, from the class at a place. Returns those
+/// that are viable, and the others.
 fn read_exceptions(
     keys: &impl MaskAutomaton,
     vocabulary: &Vocabulary,
     (key, texts): (MaskClassId, &LiteralList),
+    place: &StringPlace<'_>,
 ) -> Result<(Vec<u32>, Vec<u32>), Error> {
     let (mut viable, mut refused) = (Vec::new(), Vec::new());
-    let trie = vocabulary.trie();
+    let (trie, strings) = (vocabulary.trie(), place.strings);
     let mut nodes = Vec::new();
-    along(trie, texts, |node| nodes.push(node));
+    along(trie, place.node, texts, |node| nodes.push(node));
     // Nodes come in the order of a walk, so the classes above a node are on the stack.
     let mut stack = vec![Some(key)];
     for node in nodes {
         let here = trie.nodes()[node as usize];
-        stack.truncate(here.depth());
-        let before = stack[here.depth() - 1];
+        let depth = here.depth() - place.opening_len;
+        stack.truncate(depth);
+        let before = stack[depth - 1];
         let next = before.map_or(Ok(None), |before| keys.step(before, here.byte()))?;
         stack.push(next);
         let tokens = if next.is_some() { &mut viable } else { &mut refused };
@@ -232,7 +248,6 @@ fn read_exceptions(
         let end = range.partition_point(|text| at(text) <= Some(byte));
         Ok((first < end).then_some((from + first, from + end, depth + 1)))
     };
-    let strings = vocabulary.json_string_tokens(texts.escapes);
     let start = ((0, list.len(), 0), texts.escapes);
     let mut spelled: Vec<u32> = Vec::new();
     let spellings = strings.escaped_spellings();
@@ -241,7 +256,7 @@ fn read_exceptions(
     })?;
     for token in spelled {
         let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-        let is_viable = read(keys, key, bytes)?.is_some();
+        let is_viable = read(keys, key, &bytes[place.opening_len..])?.is_some();
         if is_viable { &mut viable } else { &mut refused }.push(token);
     }
     Ok((viable, refused))

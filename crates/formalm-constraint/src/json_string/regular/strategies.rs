@@ -27,8 +27,11 @@ impl RegularStringMasks {
         if let Some(found) = self.without_counter(vocabulary, text)? {
             return Ok(found);
         }
-        let both = self.split_alternatives(vocabulary, strings, text)?;
-        Ok((both.map_or_else(|| self.read(vocabulary, strings, text), Ok)?, false))
+        if let Some(both) = self.split_alternatives(vocabulary, strings, text)? {
+            return Ok((both, false));
+        }
+        let derived = self.by_pure_state(vocabulary, strings, text)?;
+        Ok((derived.map_or_else(|| self.read(vocabulary, strings, text), Ok)?, false))
     }
 
     /// Splits off alternatives that begin with few bytes; many states often share the others.
