@@ -9,7 +9,7 @@ use super::encoder::{BpeEncoder, TokenOrigin};
 use super::token_set::set_bit;
 use super::whole_tokens::PretokenState;
 use crate::MaskWords;
-use crate::unigram::{OpenPieces, OpenPiecesTable, UnigramModel};
+use crate::unigram::{BoundaryLeads, OpenPieces, OpenPiecesTable, UnigramModel};
 use crate::wordpiece::WordPieceModel;
 
 /// The model of an encoder.
@@ -24,6 +24,13 @@ pub(super) enum PretokenModel {
 }
 
 impl PretokenModel {
+    fn unigram(&self) -> Option<&UnigramModel> {
+        match self {
+            PretokenModel::Merges | PretokenModel::WordPiece(_) => None,
+            PretokenModel::Unigram(model) => Some(model),
+        }
+    }
+
     /// Returns the characters that no token spells, if the base symbols do not say it.
     pub(super) fn unspellable(&self, mark: char) -> Option<CharSet> {
         let model = match self {
@@ -89,13 +96,6 @@ impl PretokenModel {
 }
 
 impl BpeEncoder {
-    fn unigram(&self) -> Option<&UnigramModel> {
-        match &self.model {
-            PretokenModel::Merges | PretokenModel::WordPiece(_) => None,
-            PretokenModel::Unigram(model) => Some(model),
-        }
-    }
-
     /// Returns `true` if tokens are made by merging, so that the adjacency relation decides which
     /// may follow.
     pub fn is_merging(&self) -> bool {
@@ -189,14 +189,24 @@ impl BpeEncoder {
     }
 
     /// Returns `true` if the canonical tokens of a pre-token that ends with `rest` begin with those
-    /// so far, given that the rest alone has tokens. Returns `None` if [`BpeEncoder::encode_rest`]
-    /// has to tell.
-    pub fn keeps_boundary(&self, open: &OpenPieces, rest: &[u8]) -> Option<bool> {
+    /// so far, given that the rest alone has tokens, or has them `however_split`: see
+    /// [`BoundaryLeads::encodes_however_split`]. Returns `None` if [`BpeEncoder::encode_rest`] has to
+    /// tell.
+    pub fn keeps_boundary(
+        &self,
+        open: &OpenPieces,
+        (rest, however_split): (&[u8], bool),
+    ) -> Option<bool> {
         match &self.model {
             PretokenModel::Merges => None,
-            PretokenModel::Unigram(model) => model.keeps_boundary(open, rest),
+            PretokenModel::Unigram(model) => model.keeps_boundary(open, (rest, however_split)),
             PretokenModel::WordPiece(model) => model.keeps_boundary(open, rest),
         }
+    }
+
+    /// Returns the leads of boundaries after tokens, if tokens have scores.
+    pub fn boundary_leads(&self) -> Option<BoundaryLeads<'_>> {
+        self.model.unigram().map(BoundaryLeads)
     }
 
     /// Sets the tokens that may not follow a state with open pieces, or not begin a pre-token, and
@@ -245,13 +255,13 @@ impl BpeEncoder {
 
     /// Returns `true` if a state is inside a character that is spelled in byte tokens.
     pub fn is_inside_character(&self, open_pieces: &OpenPiecesTable, at: PretokenState) -> bool {
-        self.unigram().is_some() && !open_pieces.get(at.number()).is_between_characters()
+        self.model.unigram().is_some() && !open_pieces.get(at.number()).is_between_characters()
     }
 
     /// Returns `true` if a character is spelled in bytes and occurs in no token, so that every
     /// segmentation has a boundary before and after it. `false` proves nothing.
     pub fn is_always_apart(&self, character: char) -> bool {
-        self.unigram().is_some_and(|model| model.is_always_apart(character))
+        self.model.unigram().is_some_and(|model| model.is_always_apart(character))
     }
 
     /// Returns `true` if some token contains a character that ends with `last` before one that

@@ -3,6 +3,7 @@
 use formalm_core::{CharSet, char_len};
 use rustc_hash::FxHashSet;
 
+use super::crossing_tokens::CrossedTokenLists;
 use super::open_pieces::OpenPieces;
 use super::piece_trie::{NONE, PieceTrie, ROOT, ScoreArithmetic, UnigramPiece, is_char_start};
 use crate::Error;
@@ -22,6 +23,10 @@ pub(crate) struct UnigramModel {
     arithmetic: ScoreArithmetic,
     /// Sums of scores are never rounded.
     exact: bool,
+    /// The tokens that open pieces forbid, by node.
+    pub(super) crossed: CrossedTokenLists,
+    /// The length of the longest piece in bytes.
+    longest: usize,
     /// Half a unit in the last place of a stored sum, relative to the sum, times the number of
     /// additions that two segmentations differ in.
     relative_error: f64,
@@ -115,6 +120,8 @@ impl UnigramModel {
             trie,
             arithmetic,
             exact,
+            crossed: CrossedTokenLists::default(),
+            longest: longest as usize,
             // Both segmentations have at most as many additions as bytes in the window.
             relative_error: 4.0 * longest.max(1.0) * epsilon,
             window_score: 2.0 * most * longest.max(1.0),
@@ -141,10 +148,55 @@ impl UnigramModel {
         self.exact
     }
 
-    /// Passes the tokens whose own segmentation only rounding decides.
-    pub(super) fn near_gaps(&self, margin: f64, mut near: impl FnMut(u32)) {
+    /// Passes the tokens whose own segmentation only rounding decides to `near`, and those of the
+    /// others that are never canonical to `never`.
+    pub(super) fn near_gaps(
+        &self,
+        margin: f64,
+        mut near: impl FnMut(u32),
+        mut never: impl FnMut(u32),
+    ) {
+        let start = self.near_gaps.partition_point(|&(gap, _)| gap < -margin);
         let end = self.near_gaps.partition_point(|&(gap, _)| gap <= margin);
-        self.near_gaps[..end].iter().for_each(|&(_, token)| near(token));
+        self.near_gaps[..start].iter().for_each(|&(_, token)| never(token));
+        self.near_gaps[start..end].iter().for_each(|&(_, token)| near(token));
+    }
+
+    /// Returns the length of the longest piece in bytes.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Returns `true` if the sum so far leaves room for one more token and what follows it.
+    pub(super) fn has_room(&self, base: f64) -> bool {
+        self.exact || base.abs() + 2.0 * self.window_score <= self.max_base()
+    }
+
+    /// Returns `true` if every segmentation of a text that the splitter admits has canonical tokens.
+    pub(crate) fn encodes_however_split(&self, text: &[u8]) -> bool {
+        if self.encodes_all {
+            return true;
+        }
+        let mut start = 0;
+        while start < text.len() {
+            let width = char_len(text[start]).min(text.len() - start);
+            let mut node = ROOT;
+            let mut is_piece = false;
+            for (at, &byte) in text.iter().enumerate().skip(start) {
+                let Some(child) = self.trie.child(node, byte) else { break };
+                node = child;
+                let Some(piece) = self.trie.piece(node) else { continue };
+                is_piece = is_piece || at + 1 == start + width;
+                if !self.trie.pieces[piece as usize].has_text {
+                    return false;
+                }
+            }
+            if !is_piece && self.byte_tokens_of(&text[start..start + width]).is_none() {
+                return false;
+            }
+            start += width;
+        }
+        true
     }
 
     /// Returns `true` if every string that the splitter admits has canonical tokens.
@@ -294,10 +346,14 @@ impl UnigramModel {
     }
 
     /// Returns `true` if the best segmentation of a pre-token that ends with `rest` goes through the
-    /// boundary before it, given that the rest alone has tokens. Reads only as far as that is open.
-    /// Returns `None` if all must be read.
-    pub(crate) fn keeps_boundary(&self, from: &OpenPieces, rest: &[u8]) -> Option<bool> {
-        if !from.character.is_empty() || !(self.exact || self.encodes_all) {
+    /// boundary before it, given that the rest alone has tokens, or has them `however_split`. Reads
+    /// only as far as that is open. Returns `None` if all must be read.
+    pub(crate) fn keeps_boundary(
+        &self,
+        from: &OpenPieces,
+        (rest, however_split): (&[u8], bool),
+    ) -> Option<bool> {
+        if !from.character.is_empty() || !(self.exact || however_split) {
             return None;
         }
         // Per offset: the best score, and whether its segmentation goes through the boundary.
@@ -521,7 +577,11 @@ impl UnigramModel {
 
     /// Returns the memory in use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.trie.memory_bytes() + 4 * self.piece_of.len() + 8 * self.characters.len() + 8192
+        self.trie.memory_bytes()
+            + self.crossed.memory_bytes()
+            + 4 * self.piece_of.len()
+            + 8 * self.characters.len()
+            + 8192
     }
 }
 

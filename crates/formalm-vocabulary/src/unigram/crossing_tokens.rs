@@ -4,13 +4,58 @@
 //! best segmentation of `v` have a better score than `t`, or an equal score and `v` is empty: of
 //! equal scores the earlier start of the last piece wins.
 //!
-//! A walk of the trie finds them: from the root along `u`, and at the same time from the node of each
-//! open piece. Where an open piece is complete, the pieces below the root's walk are compared by
-//! their slack.
+//! So an open piece at a node forbids a token iff its score so far, relative to the end of the last
+//! token, exceeds a bound that depends on the node and the token alone. The tokens of a node are
+//! found once, sorted by this bound: a walk of the trie from the root along `u`, and at the same time
+//! from the node. Where a piece ends, the pieces below the root's walk are compared by their slack.
+
+use std::sync::Arc;
+
+use formalm_core::{ForkSafeMutex, LruCache};
 
 use super::best_path::UnigramModel;
 use super::open_pieces::OpenPieces;
 use super::piece_trie::ROOT;
+
+/// Size of the kept lists of tokens, in bytes: those of some thousand nodes. 4 MiB; chosen, not
+/// measured.
+const MAX_LIST_BYTES: usize = 4 << 20;
+
+/// The lists cover states up to this magnitude of the sum so far, which is a text of about 3,000
+/// tokens. Chosen, not measured.
+const LISTED_BASE: f64 = (1u32 << 15) as f64;
+
+/// A token that a piece open at a node may forbid.
+#[derive(Clone, Copy, Debug)]
+struct CrossedToken {
+    token: u32,
+    /// The piece ends where the token does, so that it wins if the scores are equal.
+    is_whole: bool,
+    /// By how much the open piece and what follows it exceed the score of the token, if both begin
+    /// at the end of the last token.
+    lead: f64,
+}
+
+/// The tokens that a piece open at a node may forbid, by lead, descending.
+#[derive(Debug)]
+struct CrossedByNode {
+    /// All tokens with at least this lead are listed.
+    floor: f64,
+    tokens: Box<[CrossedToken]>,
+}
+
+/// The lists of the nodes that were met.
+#[derive(Debug, Default)]
+pub(super) struct CrossedTokenLists(
+    ForkSafeMutex<LruCache<u32, Arc<CrossedByNode>, MAX_LIST_BYTES>>,
+);
+
+impl CrossedTokenLists {
+    /// Returns the memory in use, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.0.lock().size()
+    }
+}
 
 impl UnigramModel {
     /// Passes the tokens that are not canonical after `from` to `forbidden`, some several times, and
@@ -23,67 +68,75 @@ impl UnigramModel {
         mut near: impl FnMut(u32),
     ) {
         let margin = self.margin(from.base);
-        let open: Vec<(u32, f64)> =
-            from.pairs.iter().map(|&(node, score)| (node, score - from.base)).collect();
-        let mut pending = vec![(ROOT, open)];
-        // The bytes with which open pieces go on, with the nodes that they lead to.
-        let mut edges: Vec<(u8, u32, f64)> = Vec::new();
-        while let Some((at, open)) = pending.pop() {
-            edges.clear();
-            for &(node, score) in &open {
-                edges.extend(self.trie.children(node).map(|(byte, next)| (byte, next, score)));
+        let mut decide = |crossed: CrossedToken, score: f64| {
+            let gap = score + crossed.lead;
+            if gap > margin || (crossed.is_whole && self.is_exact() && gap == 0.0) {
+                forbidden(crossed.token);
+            } else if gap >= -margin && !self.is_exact() {
+                near(crossed.token);
             }
-            edges.sort_unstable_by_key(|edge| edge.0);
-            for edges in edges.chunk_by(|one, other| one.0 == other.0) {
-                let Some(below) = self.trie.child(at, edges[0].0) else { continue };
-                let mut most = f64::NEG_INFINITY;
-                let mut further = Vec::new();
-                for &(_, node, score) in edges {
-                    if let Some(piece) = self.trie.piece(node) {
-                        most = most.max(score + self.trie.pieces[piece as usize].score);
-                    }
-                    if self.trie.has_children(node) {
-                        further.push((node, score));
-                    }
-                }
-                if most > f64::NEG_INFINITY {
-                    self.compare(below, most, margin, &mut forbidden, &mut near);
-                }
-                if !further.is_empty() && self.trie.has_children(below) {
-                    pending.push((below, further));
-                }
+        };
+        for &(node, score) in &from.pairs {
+            let score = score - from.base;
+            let least = -margin - score;
+            let listed = self.crossed_by(node);
+            if listed.floor <= least {
+                let crossed = listed.tokens.iter().take_while(|crossed| crossed.lead >= least);
+                crossed.for_each(|&crossed| decide(crossed, score));
+            } else {
+                self.find_crossed(node, least, |crossed| decide(crossed, score));
             }
         }
         if !self.is_exact() {
-            self.near_gaps(margin, near);
+            self.near_gaps(margin, near, forbidden);
         }
     }
 
-    /// Compares the pieces at and below a node with an open piece that is complete at the node.
-    fn compare(
-        &self,
-        node: u32,
-        most: f64,
-        margin: f64,
-        forbidden: &mut impl FnMut(u32),
-        near: &mut impl FnMut(u32),
-    ) {
-        let trie = &self.trie;
-        let depth = trie.depth(node);
-        let mut decide = |token: u32, slack: f64, ties: bool| {
-            let gap = most - slack;
-            if gap > margin || (ties && margin == 0.0 && gap == 0.0) {
-                forbidden(token);
-            } else if gap >= -margin && margin > 0.0 {
-                near(token);
-            }
-        };
-        if let Some(piece) = trie.piece(node) {
-            decide(trie.pieces[piece as usize].token, trie.slack(piece, depth), true);
+    /// Returns the tokens that a piece open at a node may forbid.
+    fn crossed_by(&self, node: u32) -> Arc<CrossedByNode> {
+        if let Some(known) = self.crossed.0.lock().get(&node) {
+            return known;
         }
-        if trie.has_children(node) && most >= trie.least_slack(node) - margin {
-            let limit = most + 2.0 * margin;
-            trie.for_each_below(node, limit, |token, slack| decide(token, slack, false));
+        // The segmentation through the end of the last token has at least the score of the text of
+        // the node, up to rounding.
+        let floor = self.trie.best_score(node) - 2.0 * self.margin(LISTED_BASE);
+        let mut tokens = Vec::new();
+        self.find_crossed(node, floor, |crossed| tokens.push(crossed));
+        tokens.sort_unstable_by(|one, other| other.lead.total_cmp(&one.lead));
+        let bytes = 64 + size_of::<CrossedToken>() * tokens.len();
+        let found = Arc::new(CrossedByNode { floor, tokens: tokens.into() });
+        self.crossed.0.lock().insert(node, Arc::clone(&found), bytes);
+        found
+    }
+
+    /// Passes the tokens that a piece open at a node crosses with at least some lead.
+    fn find_crossed(&self, node: u32, floor: f64, mut each: impl FnMut(CrossedToken)) {
+        let trie = &self.trie;
+        let mut pending = vec![(ROOT, node)];
+        while let Some((at, open)) = pending.pop() {
+            for (byte, next) in trie.children(open) {
+                let Some(below) = trie.child(at, byte) else { continue };
+                let goes_on = trie.has_children(below);
+                if let Some(piece) = trie.piece(next) {
+                    let score = trie.pieces[piece as usize].score;
+                    let depth = trie.depth(below);
+                    if let Some(piece) = trie.piece(below) {
+                        let lead = score - trie.slack(piece, depth);
+                        if lead >= floor {
+                            let token = trie.pieces[piece as usize].token;
+                            each(CrossedToken { token, is_whole: true, lead });
+                        }
+                    }
+                    if goes_on && score - trie.least_slack(below) >= floor {
+                        trie.for_each_below(below, score - floor, |token, slack| {
+                            each(CrossedToken { token, is_whole: false, lead: score - slack });
+                        });
+                    }
+                }
+                if goes_on && trie.has_children(next) {
+                    pending.push((below, next));
+                }
+            }
         }
     }
 }

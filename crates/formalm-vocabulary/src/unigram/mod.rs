@@ -22,6 +22,7 @@
 //! ties are decided by all text before them, so states hold the library's own sums.
 
 mod best_path;
+mod boundary_leads;
 mod crossing_tokens;
 mod open_pieces;
 mod piece_ends;
@@ -30,6 +31,7 @@ mod piece_trie;
 mod random_model_tests;
 
 pub(crate) use best_path::UnigramModel;
+pub use boundary_leads::BoundaryLeads;
 pub use open_pieces::{OpenPieces, OpenPiecesTable};
 pub use piece_ends::PieceEnds;
 pub(crate) use piece_trie::{PieceTrie, ScoreArithmetic, UnigramPiece};

@@ -64,6 +64,8 @@ pub(crate) struct PieceTrie {
     piece_nodes: Vec<u32>,
     slack_offsets: Vec<u32>,
     slack: Vec<f64>,
+    /// Per node at the end of a character, the best score of its text.
+    best_scores: Vec<f64>,
     /// Per node, the greatest and the least slack at its depth of the pieces below it.
     best_below: Vec<f64>,
     least_below: Vec<f64>,
@@ -135,6 +137,7 @@ impl PieceTrie {
             piece_at,
             slack_offsets: Vec::new(),
             slack: Vec::new(),
+            best_scores: Vec::new(),
             best_below: vec![f64::NEG_INFINITY; count],
             least_below: vec![f64::INFINITY; count],
             sorted_below: FxHashMap::default(),
@@ -143,6 +146,7 @@ impl PieceTrie {
         };
         trie.find_slack();
         trie.sort_by_slack();
+        trie.find_best_scores(&parents);
         trie
     }
 
@@ -210,6 +214,17 @@ impl PieceTrie {
         self.slack[self.slack_offsets[piece as usize] as usize]
     }
 
+    /// Returns the best score of the text of a node, which ends with a whole character.
+    #[inline]
+    pub(crate) fn best_score(&self, node: u32) -> f64 {
+        self.best_scores[node as usize]
+    }
+
+    /// Returns the node of a text.
+    pub(crate) fn node_of(&self, text: &[u8]) -> Option<u32> {
+        text.iter().try_fold(ROOT, |node, &byte| self.child(node, byte))
+    }
+
     /// Returns the greatest advantage that an open piece can have over the segmentation through the
     /// end of the last token, if both had the same score so far: the maximum, over the pieces below
     /// the node, of their score less the best score of the text after that end.
@@ -227,8 +242,7 @@ impl PieceTrie {
     /// Returns `true` if a character is a piece by itself.
     #[inline]
     pub(crate) fn is_piece(&self, text: &[u8]) -> bool {
-        let node = text.iter().try_fold(ROOT, |node, &byte| self.child(node, byte));
-        node.is_some_and(|node| self.piece(node).is_some())
+        self.node_of(text).is_some_and(|node| self.piece(node).is_some())
     }
 
     /// Passes the pieces strictly below a node whose slack at its depth is at most `most`, by token
@@ -264,6 +278,50 @@ impl PieceTrie {
             sorted_below.insert(node, list.into());
         }
         self.sorted_below = sorted_below;
+    }
+
+    /// Finds the best score of each node, given the parents and last bytes of all.
+    fn find_best_scores(&mut self, parents: &[(u32, u8)]) {
+        let mut scores = vec![f64::NEG_INFINITY; parents.len()];
+        scores[ROOT as usize] = 0.0;
+        // By depth along the path to a node: the node, the start of the last character and its first
+        // byte, and the end of the list of the pieces that have begun and go on.
+        let mut path = vec![(ROOT, (0, 0), 0)];
+        let mut begun: Vec<(usize, u32)> = Vec::new();
+        for (node, &(_, byte)) in parents.iter().enumerate().skip(1) {
+            let depth = self.depth(node as u32);
+            path.truncate(depth);
+            let (_, mut last, end) = path[depth - 1];
+            let start = depth.checked_sub(2).map_or(0, |before| path[before].2);
+            begun.truncate(end);
+            for at in start..end {
+                let (from, open) = begun[at];
+                begun.extend(self.child(open, byte).map(|child| (from, child)));
+            }
+            if is_char_start(byte) {
+                last = (depth - 1, byte);
+                begun.extend(self.child(ROOT, byte).map(|child| (depth - 1, child)));
+            }
+            path.push((node as u32, last, begun.len()));
+            let (char_start, first) = last;
+            if depth - char_start != char_len(first) {
+                continue;
+            }
+            let mut best = f64::NEG_INFINITY;
+            let mut is_piece = false;
+            for &(from, open) in &begun[end..] {
+                if let Some(piece) = self.piece(open) {
+                    is_piece = is_piece || from == char_start;
+                    let score = self.pieces[piece as usize].score;
+                    best = best.max(scores[path[from].0 as usize] + score);
+                }
+            }
+            if !is_piece {
+                best = best.max(scores[path[char_start].0 as usize] + self.unknown_score);
+            }
+            scores[node] = best;
+        }
+        self.best_scores = scores;
     }
 
     fn find_slack(&mut self) {
@@ -326,7 +384,7 @@ impl PieceTrie {
     pub(crate) fn memory_bytes(&self) -> usize {
         let texts: usize = self.pieces.iter().map(|piece| 48 + piece.text.len()).sum();
         let sorted: usize = self.sorted_below.values().map(|list| 40 + 16 * list.len()).sum();
-        34 * self.ends.len() + 8 * self.slack.len() + 8 * self.piece_nodes.len() + sorted + texts
+        42 * self.ends.len() + 8 * self.slack.len() + 8 * self.piece_nodes.len() + sorted + texts
     }
 }
 

@@ -137,11 +137,55 @@ fn texts(letters: usize, longest: usize) -> Vec<String> {
     all
 }
 
+/// Compares what is known of all tokens after a state with reading each: which are forbidden, and
+/// what their leads decide.
+fn check_tokens(
+    model: &UnigramModel,
+    case: &Case,
+    state: &OpenPieces,
+    (rests, random): (&[String], &mut Random),
+    led: &mut [usize; 2],
+) {
+    let (mut forbidden, mut near) = (FxHashSet::default(), FxHashSet::default());
+    model.for_each_forbidden(
+        state,
+        |token| {
+            forbidden.insert(token);
+        },
+        |token| {
+            near.insert(token);
+        },
+    );
+    for piece in case.pieces.iter().filter(|piece| piece.has_text) {
+        let next = model.step(state, piece.token, false);
+        let masked = forbidden.contains(&piece.token) || !model.may_occur(piece.token);
+        if !near.contains(&piece.token) && state.character.is_empty() {
+            assert_eq!(next.is_none(), masked, "{:?} {piece:?} {state:?}", case.pieces);
+        }
+        let Some(next) = next.filter(|_| !near.contains(&piece.token)) else { continue };
+        let rest = rests[random.below(rests.len() as u64) as usize].as_bytes();
+        let ahead = &rest[..random.below(rest.len() as u64 + 1) as usize];
+        if !model.encode(rest, &mut Vec::new()) || !model.encodes_however_split(rest) {
+            continue;
+        }
+        for (known, is_open) in [(rest, false), (ahead, true)] {
+            if let Some(lead) = model.boundary_lead(piece.token, known, is_open)
+                && model.keeps_lead(state, piece.token, lead)
+            {
+                let keeps = model.encode_rest(&next, rest, &mut Vec::new());
+                let read = (&case.pieces, state, piece, rest);
+                assert_eq!(lead > 0.0, keeps, "{read:?} {lead}");
+                led[usize::from(keeps)] += 1;
+            }
+        }
+    }
+}
+
 #[test]
 fn states_accept_the_best_segmentation_of_every_text_and_no_other() {
     let mut random = Random(7);
     let (mut sequences, mut rounded) = (0usize, 0usize);
-    let mut kept = [0usize; 2];
+    let (mut kept, mut led) = ([0usize; 2], [0usize; 2]);
     for _ in 0..10_000 {
         let case = case(&mut random);
         let model = model(&case);
@@ -168,28 +212,28 @@ fn states_accept_the_best_segmentation_of_every_text_and_no_other() {
                 if rest.is_empty() || !model.encode(rest.as_bytes(), &mut Vec::new()) {
                     continue;
                 }
-                if let Some(keeps) = model.keeps_boundary(&state, rest.as_bytes()) {
+                let however_split = model.encodes_however_split(rest.as_bytes());
+                let known = (rest.as_bytes(), however_split);
+                if let Some(keeps) = model.keeps_boundary(&state, known) {
                     let all = model.encode_rest(&state, rest.as_bytes(), &mut Vec::new());
                     assert_eq!(keeps, all, "{rest:?} {:?} {state:?}", case.pieces);
                     kept[usize::from(keeps)] += 1;
                 }
             }
-            let (mut forbidden, mut near) = (FxHashSet::default(), FxHashSet::default());
-            model.for_each_forbidden(
-                &state,
-                |token| {
-                    forbidden.insert(token);
-                },
-                |token| {
-                    near.insert(token);
-                },
-            );
+            check_tokens(&model, &case, &state, (&rests, &mut random), &mut led);
+            if !model.is_exact() {
+                // As after much text.
+                let far = -(random.below(1 << 20) as f64) / 1.3;
+                let after = |score: f64| case.arithmetic.store(score + far);
+                let shifted = OpenPieces {
+                    base: after(state.base),
+                    pairs: state.pairs.iter().map(|&(node, score)| (node, after(score))).collect(),
+                    character: state.character.clone(),
+                };
+                check_tokens(&model, &case, &shifted, (&rests, &mut random), &mut led);
+            }
             for piece in case.pieces.iter().filter(|piece| piece.has_text) {
                 let next = model.step(&state, piece.token, false);
-                let masked = forbidden.contains(&piece.token) || !model.may_occur(piece.token);
-                if !near.contains(&piece.token) && state.character.is_empty() {
-                    assert_eq!(next.is_none(), masked, "{:?} {piece:?} {state:?}", case.pieces);
-                }
                 let longer = format!("{text}{}", String::from_utf8_lossy(&piece.text));
                 if let Some(next) = next
                     && longer.chars().count() <= longest
@@ -218,6 +262,7 @@ fn states_accept_the_best_segmentation_of_every_text_and_no_other() {
     }
     assert!(sequences > 300_000 && rounded > 1_000, "{sequences} {rounded}");
     assert!(kept[0].min(kept[1]) > 1_000, "{kept:?}");
+    assert!(led[0].min(led[1]) > 10_000, "{led:?}");
 }
 
 #[test]

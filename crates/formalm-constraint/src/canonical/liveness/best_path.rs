@@ -32,9 +32,9 @@ const MAX_CHARACTER_STATES: usize = 256;
 
 /// The state of the pre-token before a token, and the boundary before the token.
 #[derive(Clone, Copy)]
-struct TokenStart {
-    pretoken: PretokenState,
-    boundary: Boundary,
+pub(super) struct TokenStart {
+    pub(super) pretoken: PretokenState,
+    pub(super) boundary: Boundary,
 }
 
 /// What is known after a token.
@@ -49,21 +49,23 @@ enum AfterToken {
 
 /// Bitmasks of the tokens that open pieces forbid: all at once, and those that have to be asked one
 /// by one.
-struct CrossedTokens {
-    forbidden: Vec<u32>,
-    near: Vec<u32>,
+pub(super) struct CrossedTokens {
+    pub(super) forbidden: Vec<u32>,
+    pub(super) near: Vec<u32>,
+    pub(super) near_list: Vec<u32>,
 }
 
 impl CrossedTokens {
-    fn after<K: MaskClasses>(
+    pub(super) fn after<K: MaskClasses>(
         context: ProductContext<'_, K>,
         pretoken: (PretokenState, bool),
         words: usize,
     ) -> CrossedTokens {
         let (mut forbidden, mut near) = (vec![0; words], vec![0; words]);
-        let list = context.encoder.forbid_crossed(context.open_pieces, pretoken, &mut forbidden);
-        patch(&mut near, &list, &[]);
-        CrossedTokens { forbidden, near }
+        let near_list =
+            context.encoder.forbid_crossed(context.open_pieces, pretoken, &mut forbidden);
+        patch(&mut near, &near_list, &[]);
+        CrossedTokens { forbidden, near, near_list }
     }
 }
 
@@ -77,34 +79,55 @@ impl Liveness {
         choice: TokenChoice,
         (inside, begins): (&mut MaskWords, &mut MaskWords),
     ) -> Result<(), Error> {
-        let count = inside.len();
         for (token, _) in product.after_special(context, element.product_state)? {
             patch(begins, &[token], &[]);
         }
-        // The tokens that begin a pre-token, where these are asked for.
-        let mut crossed_first = None;
+        let (encoder, is_shared) = (context.encoder, choice == TokenChoice::All);
+        let leads = encoder.boundary_leads();
         for boundary in BOUNDARIES {
-            let start = TokenStart { pretoken: element.pretoken, boundary };
-            let words = if boundary == Boundary::Inside { &mut *inside } else { &mut *begins };
+            let is_inside = boundary == Boundary::Inside;
             let groups = self.kept_groups(context, product, (element, boundary), choice)?;
-            let crossed_inside;
-            let crossed = match boundary {
-                _ if has_few_tokens(&groups) => None,
-                Boundary::Inside => {
-                    let pretoken = (element.pretoken, false);
-                    crossed_inside = CrossedTokens::after(context, pretoken, count);
-                    Some(&crossed_inside)
-                }
-                Boundary::Pretoken | Boundary::Added => {
-                    Some(&*crossed_first.get_or_insert_with(|| {
-                        CrossedTokens::after(context, (PretokenState::PLAIN, true), count)
-                    }))
-                }
-            };
-            for (next, tokens) in &*groups {
-                let next = next.product_state;
-                self.add_live_on_best_path(context, product, start, next, crossed, tokens, words)?;
+            if groups.is_empty() {
+                continue;
             }
+            if let Some(leads) = leads
+                && is_shared
+                && is_inside
+                && !has_few_tokens(&groups)
+                && !encoder.is_inside_character(context.open_pieces, element.pretoken)
+            {
+                self.add_live_inside(context, product, leads, element, inside)?;
+            } else if is_shared && !is_inside {
+                let at = (element.product_state, boundary);
+                self.kept_beginnings(context, product, at, &groups)?.add_to(begins);
+            } else {
+                let start = TokenStart { pretoken: element.pretoken, boundary };
+                let words = if is_inside { &mut *inside } else { &mut *begins };
+                self.add_live_of_groups(context, product, start, &groups, words)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the live tokens of groups, by what open pieces forbid.
+    pub(super) fn add_live_of_groups<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        start: TokenStart,
+        groups: &ElementGroups,
+        words: &mut MaskWords,
+    ) -> Result<(), Error> {
+        let from = match start.boundary {
+            Boundary::Inside => (start.pretoken, false),
+            Boundary::Pretoken | Boundary::Added => (PretokenState::PLAIN, true),
+        };
+        let crossed =
+            (!has_few_tokens(groups)).then(|| CrossedTokens::after(context, from, words.len()));
+        for (next, tokens) in groups {
+            let next = next.product_state;
+            let crossed = crossed.as_ref();
+            self.add_live_on_best_path(context, product, start, next, crossed, tokens, words)?;
         }
         Ok(())
     }
@@ -170,7 +193,7 @@ impl Liveness {
     }
 
     /// Returns `true` if a token may stand there and can be completed.
-    fn is_token_live<K: MaskClasses>(
+    pub(super) fn is_token_live<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
@@ -248,7 +271,7 @@ impl Liveness {
 
     /// Returns `true` if the text can be completed after a boundary at a product state. `false`
     /// proves nothing.
-    fn is_settled<K: MaskClasses>(
+    pub(super) fn is_settled<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,
@@ -260,7 +283,7 @@ impl Liveness {
     }
 
     /// Returns the known completions of a product state, to be put back.
-    fn take_completions<K: MaskClasses>(
+    pub(super) fn take_completions<K: MaskClasses>(
         &mut self,
         context: ProductContext<'_, K>,
         product: &mut Product,

@@ -12,7 +12,7 @@
 use formalm_core::{ByteSet, Error, LazyDfa, deadline::check_deadline};
 use formalm_machines::{MaskClasses, SPECIAL_BYTE};
 use formalm_vocabulary::bpe::{Boundary, BpeEncoder};
-use formalm_vocabulary::unigram::OpenPieces;
+use formalm_vocabulary::unigram::{BoundaryLeads, OpenPieces};
 
 use super::super::ProductContext;
 use super::super::product::{Product, ProductState};
@@ -26,6 +26,14 @@ const MAX_KEPT: usize = 40;
 
 /// Number of completions that are read for a single token. Chosen, not measured.
 const MAX_READ: usize = 4;
+
+/// Maximum number of bytes that are read as the common beginning of all completions. Chosen, not
+/// measured.
+const MAX_COMMON_BYTES: usize = 64;
+
+/// A lead above which no completion with a greater one is looked for: the probability of a token that
+/// is e times as likely. Chosen, not measured.
+const CLEAR_LEAD: f64 = 0.1;
 
 /// Maximum length in bytes of the completion of a text that is tokenized as evidence. Chosen, not
 /// measured.
@@ -52,6 +60,8 @@ struct Tried {
     rest: Option<Box<[u8]>>,
     /// The rest has canonical tokens if no piece is open before it.
     is_safe: bool,
+    /// The rest has canonical tokens whatever its segmentation.
+    encodes_however_split: bool,
 }
 
 impl Completions {
@@ -137,7 +147,12 @@ impl Completions {
         let at = known.unwrap_or(self.tried.len());
         if known.is_none() {
             let rest = completion(context, product, product_state, first)?;
-            let mut tried = Tried { first, rest, is_safe: false };
+            let leads = context.encoder.boundary_leads();
+            let encodes_however_split = rest
+                .as_deref()
+                .zip(leads)
+                .is_some_and(|(rest, leads)| leads.encodes_however_split(rest));
+            let mut tried = Tried { first, rest, is_safe: false, encodes_however_split };
             let splitter_state = product.parts(product_state).1;
             let next = tried.rest.as_deref().and_then(<[u8]>::first).copied();
             if let Some(next) = next
@@ -154,12 +169,45 @@ impl Completions {
         Ok(&self.tried[at])
     }
 
+    /// Returns `true` if the pre-token may end at once.
+    pub(super) fn may_end_at_once(&self) -> bool {
+        self.tried.iter().any(|one| one.rest.as_deref().is_some_and(<[u8]>::is_empty))
+    }
+
+    /// Returns by how much the best segmentation through the end of a token leads those that cross it,
+    /// along a completion with canonical tokens.
+    pub(super) fn lead<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        product: &mut Product,
+        leads: BoundaryLeads<'_>,
+        (product_state, token): (ProductState, u32),
+    ) -> Result<Option<f64>, Error> {
+        let mut most = None;
+        let live = context.machine.live_bytes(product.parts(product_state).0)?;
+        let few = live.iter().take(FIRST_BYTES_TRIED).map(Some);
+        for first in [None].into_iter().chain(few) {
+            check_deadline()?;
+            let tried = self.try_first(context, product, product_state, first)?;
+            let Some(rest) = tried.rest.as_deref().filter(|_| tried.encodes_however_split) else {
+                continue;
+            };
+            let lead = leads.lead(token, rest, false);
+            if let Some(lead) = lead.filter(|&lead| lead > most.unwrap_or(0.0)) {
+                most = Some(lead);
+                if lead > CLEAR_LEAD {
+                    break;
+                }
+            }
+        }
+        Ok(most)
+    }
+
     /// Returns `true` if a known completion has canonical tokens after open pieces. `false` proves
     /// nothing.
     pub(super) fn one_is_known_after(&self, encoder: &BpeEncoder, open: &OpenPieces) -> bool {
         let safe = self.tried.iter().filter(|one| one.is_safe).take(MAX_READ);
-        safe.filter_map(|one| one.rest.as_deref())
-            .any(|rest| encoder.keeps_boundary(open, rest) == Some(true))
+        safe.filter_map(Tried::spelled).any(|rest| encoder.keeps_boundary(open, rest) == Some(true))
     }
 
     /// Returns `true` if a completion has canonical tokens after an element. `false` proves nothing.
@@ -191,20 +239,67 @@ impl Completions {
 }
 
 impl Tried {
+    /// Returns the rest, and whether it has canonical tokens whatever its segmentation.
+    fn spelled(&self) -> Option<(&[u8], bool)> {
+        self.rest.as_deref().map(|rest| (rest, self.encodes_however_split))
+    }
+
     /// Returns `true` if the completion has canonical tokens after an element.
     fn fits<K: MaskClasses>(&self, context: ProductContext<'_, K>, element: SubsetElement) -> bool {
-        let Some(rest) = &self.rest else { return false };
+        let Some((rest, however_split)) = self.spelled() else { return false };
         let (encoder, open_pieces) = (context.encoder, context.open_pieces);
         if rest.is_empty() {
             return encoder.pretoken_may_end(element.pretoken)
                 && !encoder.is_inside_character(open_pieces, element.pretoken);
         }
         let open = encoder.open_pieces_at(open_pieces, element.pretoken);
-        let known = if self.is_safe { encoder.keeps_boundary(&open, rest) } else { None };
+        let known = match self.is_safe {
+            true => encoder.keeps_boundary(&open, (rest, however_split)),
+            false => None,
+        };
         known.unwrap_or_else(|| {
             encoder.encode_rest(open_pieces, element.pretoken, rest, &mut Vec::new())
         })
     }
+}
+
+/// Returns the bytes that all completions begin with inside the pre-token, and whether these may go
+/// on.
+pub(super) fn common_beginning<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    product: &mut Product,
+    mut product_state: ProductState,
+) -> Result<(Vec<u8>, bool), Error> {
+    let splitter = context.encoder.splitter();
+    let mut bytes = Vec::new();
+    while bytes.len() < MAX_COMMON_BYTES {
+        check_deadline()?;
+        let (state, splitter_state) = product.parts(product_state);
+        let mut ends = product.is_end(context, product_state)?
+            || !product.after_special(context, product_state)?.is_empty();
+        let mut next = None;
+        for byte in context.machine.live_bytes(state)?.iter() {
+            let begins = |boundary| splitter.step(splitter_state, byte, boundary).is_some();
+            ends = ends || begins(Boundary::Pretoken) || begins(Boundary::Added);
+            if !begins(Boundary::Inside) {
+                continue;
+            }
+            let inside = product.step(context, product_state, (byte, Boundary::Inside))?;
+            if next.is_some() || ends {
+                return Ok((bytes, true));
+            }
+            next = inside.map(|inside| (byte, inside));
+        }
+        match next {
+            None => return Ok((bytes, false)),
+            Some(_) if ends => break,
+            Some((byte, inside)) => {
+                bytes.push(byte);
+                product_state = inside;
+            }
+        }
+    }
+    Ok((bytes, true))
 }
 
 /// Returns the rest of the pre-token along a completion of the language, which begins with a given

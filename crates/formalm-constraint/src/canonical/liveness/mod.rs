@@ -9,6 +9,7 @@
 mod best_path;
 mod completion_tokens;
 mod completions;
+mod shared_verdicts;
 mod witnesses;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::completion_tokens::CompletionTokens;
 use self::completions::Completions;
+use self::shared_verdicts::SharedVerdicts;
 use self::witnesses::{first_clean, first_witnesses};
 use super::joint_targets::{GroupTokens, JointTarget, TargetGroups, TokenChoice, TokenSources};
 use super::language_targets::LanguageTargetCache;
@@ -66,6 +68,10 @@ pub(crate) struct Liveness {
     apart: FxHashMap<ProductState, bool>,
     /// Per product state, completions that settle many elements with open pieces.
     completions: FxHashMap<ProductState, Completions>,
+    /// Per product state, what elements with open pieces share.
+    shared_verdicts: LruCache<ProductState, Arc<SharedVerdicts>, MAX_GROUP_BYTES>,
+    /// The tokens that begin a pre-token and can be completed, whatever was open before it.
+    kept_beginnings: LruCache<(ProductState, Boundary), Arc<TokenSet>, MAX_GROUP_BYTES>,
     /// Tokens by target, which all elements of a product state with open pieces share.
     kept_groups: LruCache<(ProductState, Boundary), Arc<ElementGroups>, MAX_GROUP_BYTES>,
 }
@@ -514,6 +520,8 @@ impl Liveness {
             + map_slot_bytes(&self.completions)
             + self.completion_tokens.memory_bytes()
             + self.kept_groups.size()
+            + self.shared_verdicts.size()
+            + self.kept_beginnings.size()
             + self.completions.values().map(Completions::memory_bytes).sum::<usize>()
             + set_slot_bytes(&self.dead)
             + set_slot_bytes(&self.undecided)
