@@ -17,7 +17,7 @@ use rustc_hash::FxHashSet;
 use super::super::joint_targets::TokenChoice;
 use super::super::product::{Product, ProductState};
 use super::super::subsets::SubsetElement;
-use super::super::{MAX_STEPS, ProductContext};
+use super::super::{MAX_STEPS, NONE, ProductContext};
 use super::completions::Completions;
 use super::{ElementGroups, Liveness, MAX_POSITIONS};
 use crate::mask::{MaskWords, patch};
@@ -345,13 +345,13 @@ impl Liveness {
         product: &mut Product,
         element: SubsetElement,
     ) -> Result<bool, Error> {
-        // Visited elements, each with the index of its predecessor.
-        let mut visited = vec![(element, 0)];
+        let mut visited =
+            vec![Visited { element, from: 0, token: NONE, boundary: Boundary::Inside }];
         let mut seen = FxHashSet::from_iter([element]);
         let mut pending = vec![0];
         while let Some(at) = pending.pop() {
             check_deadline()?;
-            let here = visited[at].0;
+            let here = visited[at].element;
             for boundary in BOUNDARIES {
                 let inside_character =
                     context.encoder.is_inside_character(context.open_pieces, here.pretoken);
@@ -372,40 +372,46 @@ impl Liveness {
                     let is_live = tokens.find(|token| {
                         match self.after_token(context, start, next, (token, is_clean)) {
                             AfterToken::Refused => {}
-                            AfterToken::Live => return Some(()),
-                            AfterToken::Open(next) => found.push(next),
+                            AfterToken::Live => return Some(token),
+                            AfterToken::Open(next) => found.push((next, token)),
                         }
                         None
                     });
-                    let mut is_live = is_live.is_some();
-                    for next in found {
-                        if is_live {
+                    let mut live = is_live;
+                    for (element, token) in found {
+                        if live.is_some() {
                             break;
                         }
-                        if !seen.insert(next) {
+                        if !seen.insert(element) {
                             continue;
                         }
-                        visited.push((next, at));
-                        let known = match self.best_path_verdicts.get(&next) {
+                        visited.push(Visited { element, from: at, token, boundary });
+                        let known = match self.best_path_verdicts.get(&element) {
                             Some(&known) => Some(known),
-                            None => self.without_token_search(context, product, next)?,
+                            None => self.without_token_search(context, product, element)?,
                         };
                         match known {
                             Some(true) => {
-                                self.best_path_verdicts.insert(next, true);
-                                is_live = true;
+                                self.best_path_verdicts.insert(element, true);
+                                live = Some(token);
                             }
                             Some(false) => {}
                             None => pending.push(visited.len() - 1),
                         }
                     }
-                    if is_live {
-                        let mut at = at;
-                        while at != 0 {
-                            self.best_path_verdicts.insert(visited[at].0, true);
-                            at = visited[at].1;
+                    if let Some(token) = live {
+                        let mut before = at;
+                        while before != 0 {
+                            self.best_path_verdicts.insert(visited[before].element, true);
+                            before = visited[before].from;
                         }
                         self.best_path_verdicts.insert(element, true);
+                        if boundary == Boundary::Inside
+                            && let Some(mut read) = bytes_inside(context, &visited, at)
+                        {
+                            read.extend(context.vocabulary.token_bytes(token).unwrap_or_default());
+                            self.learn_completion(context, element, &read, (next, is_clean));
+                        }
                         return Ok(true);
                     }
                 }
@@ -423,9 +429,58 @@ impl Liveness {
                 });
             }
         }
-        self.best_path_verdicts.extend(visited.into_iter().map(|(element, _)| (element, false)));
+        self.best_path_verdicts.extend(visited.into_iter().map(|one| (one.element, false)));
         Ok(false)
     }
+
+    /// Keeps a completion of an element that a search has found: what it read, and a completion of
+    /// the product state there.
+    fn learn_completion<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        element: SubsetElement,
+        read: &[u8],
+        (next, is_clean): (ProductState, bool),
+    ) {
+        let ends = match self.completions.get(&next) {
+            _ if is_clean => vec![Box::default()],
+            Some(completions) => completions.few_safe(),
+            None => Vec::new(),
+        };
+        if let Some(completions) = self.completions.get_mut(&element.product_state) {
+            let rests = ends.iter().map(|end| [read, end].concat());
+            rests.into_iter().any(|rest| completions.learn(context, element, rest.into()));
+        }
+    }
+}
+
+/// An element that a search has visited.
+struct Visited {
+    element: SubsetElement,
+    /// The index of its predecessor.
+    from: usize,
+    /// The token between the two, and the boundary before it.
+    token: u32,
+    boundary: Boundary,
+}
+
+/// Returns the bytes from the first element of a search to another one, if the pre-token goes on.
+fn bytes_inside<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    visited: &[Visited],
+    mut at: usize,
+) -> Option<Vec<u8>> {
+    let mut tokens = Vec::new();
+    while at != 0 {
+        let Visited { from, token, boundary, .. } = visited[at];
+        if boundary != Boundary::Inside {
+            return None;
+        }
+        tokens.push(context.vocabulary.token_bytes(token)?);
+        at = from;
+    }
+    tokens.reverse();
+    Some(tokens.concat())
 }
 
 /// Returns `true` if groups have few tokens together.

@@ -21,15 +21,21 @@ use super::super::subsets::SubsetElement;
 /// Number of first bytes with which completions are tried for one element. Chosen, not measured.
 const FIRST_BYTES_TRIED: usize = 12;
 
+/// Number of completions kept per product state that searches have found. Chosen, not measured.
+const MAX_LEARNED: usize = 8;
+
 /// Number of completions kept per product state. Chosen, not measured.
 const MAX_KEPT: usize = 40;
 
 /// Number of completions that are read for a single token. Chosen, not measured.
 const MAX_READ: usize = 4;
 
-/// Maximum number of bytes that are read as the common beginning of all completions. Chosen, not
+/// Maximum number of beginnings that are compared to show that no completion fits. Chosen, not
 /// measured.
-const MAX_COMMON_BYTES: usize = 64;
+const MAX_BEGINNINGS: usize = 3;
+
+/// Maximum length of such a beginning in bytes, that of most pieces. Chosen, not measured.
+const MAX_BEGINNING_BYTES: usize = 32;
 
 /// A lead above which no completion with a greater one is looked for: the probability of a token that
 /// is e times as likely. Chosen, not measured.
@@ -56,6 +62,8 @@ pub(super) struct Completions {
 struct Tried {
     /// The first byte of the completion; `None` for the shortest one.
     first: Option<u8>,
+    /// A search has found it.
+    is_learned: bool,
     /// The rest of the pre-token. What follows it has canonical tokens. `None` if none was found.
     rest: Option<Box<[u8]>>,
     /// The rest has canonical tokens if no piece is open before it.
@@ -123,7 +131,7 @@ impl Completions {
                 }
                 continue;
             }
-            if self.tried.len() == MAX_KEPT {
+            if self.tried.len() >= MAX_KEPT {
                 break;
             }
             check_deadline()?;
@@ -143,16 +151,11 @@ impl Completions {
         product_state: ProductState,
         first: Option<u8>,
     ) -> Result<&Tried, Error> {
-        let known = self.tried.iter().position(|one| one.first == first);
+        let known = self.tried.iter().position(|one| !one.is_learned && one.first == first);
         let at = known.unwrap_or(self.tried.len());
         if known.is_none() {
             let rest = completion(context, product, product_state, first)?;
-            let leads = context.encoder.boundary_leads();
-            let encodes_however_split = rest
-                .as_deref()
-                .zip(leads)
-                .is_some_and(|(rest, leads)| leads.encodes_however_split(rest));
-            let mut tried = Tried { first, rest, is_safe: false, encodes_however_split };
+            let mut tried = Tried::new(context, first, rest);
             let splitter_state = product.parts(product_state).1;
             let next = tried.rest.as_deref().and_then(<[u8]>::first).copied();
             if let Some(next) = next
@@ -217,18 +220,58 @@ impl Completions {
         product: &mut Product,
         element: SubsetElement,
     ) -> Result<bool, Error> {
+        if self.tried.iter().any(|one| one.is_learned && one.fits(context, element)) {
+            return Ok(true);
+        }
         let live = context.machine.live_bytes(product.parts(element.product_state).0)?;
         let few = live.iter().take(FIRST_BYTES_TRIED).map(Some);
         for first in [None].into_iter().chain(few) {
             check_deadline()?;
-            if self
-                .try_first(context, product, element.product_state, first)?
-                .fits(context, element)
-            {
+            let tried = self.try_first(context, product, element.product_state, first)?;
+            if tried.fits(context, element) {
+                self.keep_near_front(first);
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Returns the completions that are read for single tokens.
+    pub(super) fn few_safe(&self) -> Vec<Box<[u8]>> {
+        let safe = self.tried.iter().filter(|one| one.is_safe).take(MAX_READ);
+        safe.filter_map(|one| one.rest.clone()).collect()
+    }
+
+    /// Keeps a completion that a search has found for an element, if it has canonical tokens there.
+    pub(super) fn learn<K: MaskClasses>(
+        &mut self,
+        context: ProductContext<'_, K>,
+        element: SubsetElement,
+        rest: Box<[u8]>,
+    ) -> bool {
+        let mut tried = Tried { is_learned: true, ..Tried::new(context, None, Some(rest)) };
+        let pretoken = context.encoder.fresh_state(context.open_pieces);
+        tried.is_safe = tried.fits(context, SubsetElement { pretoken, ..element });
+        if !tried.is_safe || !tried.fits(context, element) {
+            return false;
+        }
+        let learned = self.tried.iter().filter(|one| one.is_learned).count();
+        if learned == MAX_LEARNED
+            && let Some(oldest) = self.tried.iter().rposition(|one| one.is_learned)
+        {
+            self.tried.remove(oldest);
+        }
+        self.tried.insert(self.tried.len().min(1), tried);
+        true
+    }
+
+    /// Moves a completion to those that are read for single tokens. The first one stays.
+    fn keep_near_front(&mut self, first: Option<u8>) {
+        let is_it = |one: &Tried| !one.is_learned && one.first == first;
+        let at = self.tried.iter().position(is_it).unwrap_or(0);
+        if at >= MAX_READ {
+            self.tried[1..=at].rotate_right(1);
+        }
     }
 
     /// Returns the approximate memory in use outside the value itself, in bytes.
@@ -239,6 +282,17 @@ impl Completions {
 }
 
 impl Tried {
+    fn new<K: MaskClasses>(
+        context: ProductContext<'_, K>,
+        first: Option<u8>,
+        rest: Option<Box<[u8]>>,
+    ) -> Tried {
+        let leads = context.encoder.boundary_leads().zip(rest.as_deref());
+        let encodes_however_split =
+            leads.is_some_and(|(leads, rest)| leads.encodes_however_split(rest));
+        Tried { first, is_learned: false, rest, is_safe: false, encodes_however_split }
+    }
+
     /// Returns the rest, and whether it has canonical tokens whatever its segmentation.
     fn spelled(&self) -> Option<(&[u8], bool)> {
         self.rest.as_deref().map(|rest| (rest, self.encodes_however_split))
@@ -263,43 +317,57 @@ impl Tried {
     }
 }
 
-/// Returns the bytes that all completions begin with inside the pre-token, and whether these may go
-/// on.
-pub(super) fn common_beginning<K: MaskClasses>(
+/// The bytes with which completions go on inside the pre-token, and whether more may follow.
+pub(super) type Beginning = (Vec<u8>, bool);
+
+/// Returns beginnings such that each completion has one of them.
+pub(super) fn beginnings<K: MaskClasses>(
     context: ProductContext<'_, K>,
     product: &mut Product,
-    mut product_state: ProductState,
-) -> Result<(Vec<u8>, bool), Error> {
-    let splitter = context.encoder.splitter();
-    let mut bytes = Vec::new();
-    while bytes.len() < MAX_COMMON_BYTES {
+    product_state: ProductState,
+) -> Result<Vec<Beginning>, Error> {
+    let mut found = Vec::new();
+    let mut pending = vec![(product_state, Vec::new())];
+    while let Some((here, mut bytes)) = pending.pop() {
         check_deadline()?;
-        let (state, splitter_state) = product.parts(product_state);
-        let mut ends = product.is_end(context, product_state)?
-            || !product.after_special(context, product_state)?.is_empty();
-        let mut next = None;
-        for byte in context.machine.live_bytes(state)?.iter() {
-            let begins = |boundary| splitter.step(splitter_state, byte, boundary).is_some();
-            ends = ends || begins(Boundary::Pretoken) || begins(Boundary::Added);
-            if !begins(Boundary::Inside) {
-                continue;
-            }
-            let inside = product.step(context, product_state, (byte, Boundary::Inside))?;
-            if next.is_some() || ends {
-                return Ok((bytes, true));
-            }
-            next = inside.map(|inside| (byte, inside));
-        }
-        match next {
-            None => return Ok((bytes, false)),
-            Some(_) if ends => break,
-            Some((byte, inside)) => {
-                bytes.push(byte);
-                product_state = inside;
-            }
+        let (next, ends) = next_inside(context, product, here)?;
+        let branches = found.len() + pending.len() + next.len();
+        if next.is_empty() {
+            found.push((bytes, false));
+        } else if ends || bytes.len() == MAX_BEGINNING_BYTES || branches > MAX_BEGINNINGS {
+            found.push((bytes, true));
+        } else if let [(byte, after)] = next[..] {
+            bytes.push(byte);
+            pending.push((after, bytes));
+        } else {
+            let longer = |&(byte, after)| (after, [&bytes[..], &[byte]].concat());
+            pending.extend(next.iter().map(longer));
         }
     }
-    Ok((bytes, true))
+    Ok(found)
+}
+
+/// Returns the states after one more byte inside the pre-token, and whether the pre-token may also end.
+/// Of many states, some are left out.
+fn next_inside<K: MaskClasses>(
+    context: ProductContext<'_, K>,
+    product: &mut Product,
+    product_state: ProductState,
+) -> Result<(Vec<(u8, ProductState)>, bool), Error> {
+    let splitter = context.encoder.splitter();
+    let (state, splitter_state) = product.parts(product_state);
+    let mut ends = product.is_end(context, product_state)?
+        || !product.after_special(context, product_state)?.is_empty();
+    let mut next = Vec::new();
+    for byte in context.machine.live_bytes(state)?.iter() {
+        let admits = |boundary| splitter.step(splitter_state, byte, boundary).is_some();
+        ends = ends || admits(Boundary::Pretoken) || admits(Boundary::Added);
+        if next.len() <= MAX_BEGINNINGS && admits(Boundary::Inside) {
+            let inside = product.step(context, product_state, (byte, Boundary::Inside))?;
+            next.extend(inside.map(|inside| (byte, inside)));
+        }
+    }
+    Ok((next, ends))
 }
 
 /// Returns the rest of the pre-token along a completion of the language, which begins with a given

@@ -22,7 +22,7 @@ use super::super::joint_targets::TokenChoice;
 use super::super::product::{Product, ProductState};
 use super::super::subsets::SubsetElement;
 use super::best_path::{CrossedTokens, TokenStart};
-use super::completions::{Completions, common_beginning};
+use super::completions::{Beginning, Completions, beginnings};
 use super::{ElementGroups, Liveness};
 use crate::mask::{MaskWords, has, patch};
 
@@ -101,12 +101,15 @@ impl SharedVerdicts {
         if pending.is_empty() {
             return Ok(());
         }
-        let (beginning, goes_on) = common_beginning(context, product, next)?;
+        let beginnings = beginnings(context, product, next)?;
         for token in pending {
             let mut lead = completions.lead(context, product, leads, (next, token))?;
             if lead.is_none() {
                 // Beaten along every completion.
-                lead = leads.lead(token, &beginning, goes_on).filter(|&lead| lead < 0.0);
+                let least = |(bytes, is_open): &Beginning| leads.lead(token, bytes, *is_open);
+                let all: Option<Vec<f64>> = beginnings.iter().map(least).collect();
+                lead =
+                    all.and_then(|all| all.into_iter().reduce(f64::max)).filter(|&most| most < 0.0);
             }
             match lead {
                 Some(lead) => self.led.push(LedToken { token, next, lead }),
