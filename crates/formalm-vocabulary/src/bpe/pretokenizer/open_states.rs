@@ -15,6 +15,8 @@ const MAX_SETS: usize = 4096;
 #[derive(Debug, Default)]
 pub(in crate::bpe) struct OpenStates {
     known: FxHashMap<u32, bool>,
+    /// Sets of states after which every text may follow, of past tests. Most tests meet the same.
+    open_sets: FxHashSet<Box<[u32]>>,
 }
 
 impl OpenStates {
@@ -31,7 +33,7 @@ impl OpenStates {
         is_open
     }
 
-    fn test(&self, automaton: &BoundaryAutomaton, state: u32) -> bool {
+    fn test(&mut self, automaton: &BoundaryAutomaton, state: u32) -> bool {
         let mut seen: FxHashSet<Box<[u32]>> = FxHashSet::default();
         let mut pending: Vec<Box<[u32]>> = vec![[state].into()];
         let mut next = Vec::new();
@@ -48,7 +50,10 @@ impl OpenStates {
                 next.dedup();
                 // The shortest text that may not follow begins at a set without an open state.
                 let is_known = |&next: &u32| next == state || self.known.get(&next) == Some(&true);
-                if next.iter().any(is_known) || seen.contains(&*next) {
+                if next.iter().any(is_known)
+                    || self.open_sets.contains(&*next)
+                    || seen.contains(&*next)
+                {
                     continue;
                 }
                 if seen.len() == MAX_SETS {
@@ -58,10 +63,15 @@ impl OpenStates {
                 pending.push((&*next).into());
             }
         }
+        // Every set that was met leads to such sets, or to one with an open state.
+        if self.open_sets.len() + seen.len() <= MAX_SETS {
+            self.open_sets.extend(seen);
+        }
         true
     }
 
     pub(in crate::bpe) fn memory_bytes(&self) -> usize {
-        8 * self.known.len()
+        let sets = self.open_sets.iter().map(|set| 24 + 4 * set.len());
+        8 * self.known.len() + sets.sum::<usize>()
     }
 }

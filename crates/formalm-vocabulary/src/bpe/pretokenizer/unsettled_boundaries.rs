@@ -218,6 +218,20 @@ mod tests {
     }
 
     #[test]
+    fn what_was_asked_before_does_not_change_whether_a_state_is_open() {
+        let encoder = encoder();
+        let (splitter, unsettled) = (encoder.splitter(), encoder.unsettled_boundaries());
+        for number in 0..splitter.boundaries().state_count() as u32 {
+            let state = splitter.boundaries().between_characters(number);
+            let is_open = unsettled.is_open(splitter, state);
+            if number % 7 == 0 {
+                let alone = UnsettledBoundaries::default();
+                assert_eq!(is_open, alone.is_open(splitter, state), "{number}");
+            }
+        }
+    }
+
+    #[test]
     fn a_boundary_at_the_first_byte_settles_nothing() {
         let encoder = encoder();
         let (splitter, unsettled) = (encoder.splitter(), encoder.unsettled_boundaries());
