@@ -49,6 +49,9 @@ const MAX_BYTE_WITNESSES: usize = 3;
 /// tokens. 4 MiB; chosen, not measured.
 const MAX_GROUP_BYTES: usize = 4 << 20;
 
+/// Size of the kept verdicts that do not depend on open pieces, in bytes. 8 MiB; chosen, not measured.
+const MAX_VERDICT_BYTES: usize = 8 << 20;
+
 /// Tokens grouped by the element that they lead to.
 pub(super) type ElementGroups = Vec<(SubsetElement, GroupTokens)>;
 
@@ -69,7 +72,7 @@ pub(crate) struct Liveness {
     /// Per product state, completions that settle many elements with open pieces.
     completions: FxHashMap<ProductState, Completions>,
     /// Per product state, what elements with open pieces share.
-    shared_verdicts: LruCache<ProductState, Arc<SharedVerdicts>, MAX_GROUP_BYTES>,
+    shared_verdicts: LruCache<ProductState, Arc<SharedVerdicts>, MAX_VERDICT_BYTES>,
     /// The tokens that begin a pre-token and can be completed, whatever was open before it.
     kept_beginnings: LruCache<(ProductState, Boundary), Arc<TokenSet>, MAX_GROUP_BYTES>,
     /// Tokens by target, which all elements of a product state with open pieces share.

@@ -45,7 +45,9 @@ struct LedToken {
 
 impl SharedVerdicts {
     pub(super) fn memory_bytes(&self) -> usize {
-        4 * self.settled.len()
+        let groups = self.groups.iter().map(|(_, tokens)| 24 + tokens.memory_bytes());
+        groups.sum::<usize>()
+            + 4 * self.settled.len()
             + size_of::<LedToken>() * self.led.capacity()
             + 8 * self.single.capacity()
     }
