@@ -24,7 +24,7 @@ from benches.canonical import timed
 from benches.machine import ONE_THREAD, ROOT, describe
 from benches.writing import origin, write
 
-NAMES = ["gpt2-50k", "cl100k", "o200k", "llama3-128k", "deepseek-129k"]
+NAMES = ["gpt2-50k", "cl100k", "o200k", "llama3-128k", "deepseek-129k", "qwen-152k"]
 #: Types of values, with two values each.
 TYPES: dict[str, tuple[dict[str, str], list[object]]] = {
     "string": ({"type": "string"}, ["It's 12 o'clock, over the lazy dog.", "don't \n 3.5 café"]),
